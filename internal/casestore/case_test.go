@@ -14,7 +14,7 @@ func TestLoadKeepsEveryValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	l, err := c.BeginLoad(ctx)
+	l, err := c.BeginLoad(ctx, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestLoadKeepsEveryValue(t *testing.T) {
 			rows[i].PromptTokens = evidence.Some(int64(i))
 		}
 	}
-	if err := l.Requests(7, rows); err != nil {
+	if err := l.Rows(0, 7, rows, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Source(evidence.Source{ID: 7, Path: "x", Compression: "none", Encoding: "utf-8", Format: "f", FormatReason: "r", State: "read", Notes: []string{"a", "bb"}}); err != nil {

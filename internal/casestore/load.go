@@ -11,18 +11,27 @@ import (
 	"kvforensics/internal/evidence"
 )
 
-// Load is one transaction that takes rows into the case. It holds a connection
-// of its own: nothing of it can be seen, or survives a kill, before Commit.
+// Load takes rows into the case over several lanes, each a connection with a
+// transaction of its own, so that rows are stored as fast as they are parsed.
+// A source counts as taken when its row in sources is there, and that row
+// commits last: whatever a kill leaves of other sources is swept away by the
+// next BeginLoad.
 //
-// A Load must be used by one goroutine.
+// One goroutine at a time may use a lane; the other methods belong to one
+// goroutine, while no lane is in use.
 type Load struct {
+	lanes   []*lane
+	sources *appender[evidence.Source]
+	paths   *appender[sourcePath]
+}
+
+// lane is one connection with its transaction.
+type lane struct {
 	db       mapping.Database
 	conn     mapping.Connection
 	requests *appender[evidence.Request]
 	events   *appender[evidence.EngineEvent]
 	rejects  *appender[evidence.Rejected]
-	sources  *appender[evidence.Source]
-	paths    *appender[sourcePath]
 	open     bool
 }
 
@@ -31,27 +40,53 @@ type sourcePath struct {
 	sourceID int
 }
 
-// BeginLoad starts a Load. Close it in any case.
-func (c *Case) BeginLoad(context.Context) (*Load, error) {
+// BeginLoad starts a Load of so many lanes. Close it in any case.
+func (c *Case) BeginLoad(ctx context.Context, lanes int) (*Load, error) {
+	if err := c.sweep(ctx); err != nil {
+		return nil, err
+	}
 	l := &Load{}
+	for range lanes {
+		n, err := c.newLane()
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		l.lanes = append(l.lanes, n)
+	}
+	if err := l.begin(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// sweep removes rows of sources that a killed run did not finish.
+func (c *Case) sweep(ctx context.Context) error {
+	return c.InTransaction(ctx, func(exec func(string, ...any) error) error {
+		for _, table := range []string{"gateway_records", "engine_records", "rejects"} {
+			if err := exec("DELETE FROM " + table + " WHERE source_id NOT IN (SELECT source_id FROM sources)"); err != nil {
+				return fmt.Errorf("sweep %s: %w", table, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (c *Case) newLane() (*lane, error) {
+	n := &lane{}
 	config, err := newConfig()
 	if err != nil {
 		return nil, err
 	}
 	defer mapping.DestroyConfig(&config)
 	var message string
-	if mapping.GetOrCreateFromCache(duckdb.GetInstanceCache(), c.file(), &l.db, config, &message) == mapping.StateError {
+	if mapping.GetOrCreateFromCache(duckdb.GetInstanceCache(), c.file(), &n.db, config, &message) == mapping.StateError {
 		return nil, fmt.Errorf("open load connection: %s", message)
 	}
-	if mapping.Connect(l.db, &l.conn) == mapping.StateError {
-		mapping.Close(&l.db)
+	if mapping.Connect(n.db, &n.conn) == mapping.StateError {
+		mapping.Close(&n.db)
 		return nil, errors.New("open load connection: refused")
 	}
-	if err := l.begin(); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
+	return n, nil
 }
 
 // newConfig gives the options under which the driver opens a file, so that
@@ -69,42 +104,49 @@ func newConfig() (mapping.Config, error) {
 }
 
 func (l *Load) begin() error {
-	if err := l.exec("BEGIN TRANSACTION"); err != nil {
-		return err
+	for _, n := range l.lanes {
+		if err := n.begin(); err != nil {
+			return err
+		}
 	}
-	l.open = true
 	var err error
-	if l.requests, err = newAppender(l, "gateway_records", requestColumns); err != nil {
+	if l.sources, err = newAppender(l.lanes[0], "sources", sourceColumns); err != nil {
 		return err
 	}
-	if l.events, err = newAppender(l, "engine_records", eventColumns); err != nil {
-		return err
-	}
-	if l.rejects, err = newAppender(l, "rejects", rejectColumns); err != nil {
-		return err
-	}
-	if l.sources, err = newAppender(l, "sources", sourceColumns); err != nil {
-		return err
-	}
-	l.paths, err = newAppender(l, "source_paths", pathColumns)
+	l.paths, err = newAppender(l.lanes[0], "source_paths", pathColumns)
 	return err
 }
 
-// Requests takes gateway records of a source. The rows may be reused after
-// the call.
-func (l *Load) Requests(sourceID int, rows []evidence.Request) error {
-	return l.requests.append(sourceID, rows)
+func (n *lane) begin() error {
+	if err := n.exec("BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	n.open = true
+	var err error
+	if n.requests, err = newAppender(n, "gateway_records", requestColumns); err != nil {
+		return err
+	}
+	if n.events, err = newAppender(n, "engine_records", eventColumns); err != nil {
+		return err
+	}
+	n.rejects, err = newAppender(n, "rejects", rejectColumns)
+	return err
 }
 
-// Events takes engine events of a source. The rows may be reused after the
+// Lanes gives how many goroutines may store rows at once.
+func (l *Load) Lanes() int { return len(l.lanes) }
+
+// Rows takes rows of a source over a lane. The rows may be reused after the
 // call.
-func (l *Load) Events(sourceID int, rows []evidence.EngineEvent) error {
-	return l.events.append(sourceID, rows)
-}
-
-// Rejects takes rejected records of a source.
-func (l *Load) Rejects(sourceID int, rows []evidence.Rejected) error {
-	return l.rejects.append(sourceID, rows)
+func (l *Load) Rows(lane, sourceID int, requests []evidence.Request, events []evidence.EngineEvent, rejects []evidence.Rejected) error {
+	n := l.lanes[lane]
+	if err := n.requests.append(sourceID, requests); err != nil {
+		return err
+	}
+	if err := n.events.append(sourceID, events); err != nil {
+		return err
+	}
+	return n.rejects.append(sourceID, rejects)
 }
 
 // Source takes the finished account of a source, with its path.
@@ -120,14 +162,21 @@ func (l *Load) Path(path string, sourceID int) error {
 	return l.paths.append(sourceID, []sourcePath{{path, sourceID}})
 }
 
-// Commit makes the rows part of the case and starts the next transaction.
+// Commit makes the rows part of the case and starts the next transactions. The
+// lane that holds the sources commits last.
 func (l *Load) Commit() error {
-	if err := l.closeAppenders(); err != nil {
+	err := errors.Join(l.sources.close(), l.paths.close())
+	for _, n := range l.lanes {
+		err = errors.Join(err, n.requests.close(), n.events.close(), n.rejects.close())
+	}
+	if err != nil {
 		return errors.Join(err, l.rollback())
 	}
-	l.open = false
-	if err := l.exec("COMMIT"); err != nil {
-		return err
+	for i := len(l.lanes) - 1; i >= 0; i-- {
+		l.lanes[i].open = false
+		if err := l.lanes[i].exec("COMMIT"); err != nil {
+			return errors.Join(err, l.rollback())
+		}
 	}
 	return l.begin()
 }
@@ -143,54 +192,33 @@ func (l *Load) Rollback() error {
 // Close forgets what was not committed.
 func (l *Load) Close() error {
 	err := l.rollback()
-	mapping.Disconnect(&l.conn)
-	mapping.Close(&l.db)
+	for _, n := range l.lanes {
+		mapping.Disconnect(&n.conn)
+		mapping.Close(&n.db)
+	}
 	return err
 }
 
 func (l *Load) rollback() error {
-	if !l.open {
-		return nil
-	}
-	l.open = false
-	for _, a := range l.appenders() {
-		a.discard()
-	}
-	return l.exec("ROLLBACK")
-}
-
-type closer interface {
-	close() error
-	discard()
-}
-
-func (l *Load) appenders() []closer {
-	var open []closer
-	add := func(c closer, ok bool) {
-		if ok {
-			open = append(open, c)
+	l.sources.discard()
+	l.paths.discard()
+	var err error
+	for _, n := range l.lanes {
+		n.requests.discard()
+		n.events.discard()
+		n.rejects.discard()
+		if n.open {
+			n.open = false
+			err = errors.Join(err, n.exec("ROLLBACK"))
 		}
 	}
-	add(l.requests, l.requests != nil)
-	add(l.events, l.events != nil)
-	add(l.rejects, l.rejects != nil)
-	add(l.sources, l.sources != nil)
-	add(l.paths, l.paths != nil)
-	return open
+	return err
 }
 
-func (l *Load) closeAppenders() error {
-	var all error
-	for _, a := range l.appenders() {
-		all = errors.Join(all, a.close())
-	}
-	return all
-}
-
-func (l *Load) exec(statement string) error {
+func (n *lane) exec(statement string) error {
 	var result mapping.Result
 	defer mapping.DestroyResult(&result)
-	if mapping.Query(l.conn, statement, &result) == mapping.StateError {
+	if mapping.Query(n.conn, statement, &result) == mapping.StateError {
 		return fmt.Errorf("%s: %s", statement, mapping.ResultError(&result))
 	}
 	return nil
@@ -200,19 +228,18 @@ func (l *Load) exec(statement string) error {
 // appended rows at close only, and a COMMIT after a failed close would succeed
 // without them: a failed close must lead to a rollback.
 type appender[T any] struct {
-	table    string
-	columns  []column[T]
-	handle   mapping.Appender
-	types    []mapping.LogicalType
-	chunk    mapping.DataChunk
-	vectors  []vector
-	rows     int
-	sourceID int
+	table   string
+	columns []column[T]
+	handle  mapping.Appender
+	types   []mapping.LogicalType
+	chunk   mapping.DataChunk
+	vectors []vector
+	rows    int
 }
 
-func newAppender[T any](l *Load, table string, columns []column[T]) (*appender[T], error) {
+func newAppender[T any](n *lane, table string, columns []column[T]) (*appender[T], error) {
 	a := &appender[T]{table: table, columns: columns}
-	if mapping.AppenderCreate(l.conn, "main", table, &a.handle) == mapping.StateError {
+	if mapping.AppenderCreate(n.conn, "main", table, &a.handle) == mapping.StateError {
 		return nil, fmt.Errorf("open appender for %s: %s", table, mapping.AppenderError(a.handle))
 	}
 	count := int(mapping.AppenderColumnCount(a.handle))
@@ -285,8 +312,10 @@ func (a *appender[T]) close() error {
 	return err
 }
 
+// discard frees the appender without storing what it holds; it may be called
+// on one that was never made or is closed.
 func (a *appender[T]) discard() {
-	if a.chunk.Ptr == nil {
+	if a == nil || a.chunk.Ptr == nil {
 		return
 	}
 	mapping.DestroyDataChunk(&a.chunk)

@@ -35,6 +35,7 @@ const (
 	FormatArrowFile   = "canonical-arrow-file"
 	FormatArrowStream = "canonical-arrow-stream"
 	FormatSGLang      = "sglang-log"
+	FormatIncident    = "incident-yaml"
 	FormatEmpty       = "empty"
 	FormatUnknown     = "unknown"
 )
@@ -59,3 +60,11 @@ func (t *Tally) Add(u Tally) {
 
 // Bytes gives the bytes accounted for.
 func (t Tally) Bytes() int64 { return t.RecordBytes + t.RejectedBytes + t.IgnoredBytes }
+
+// Holdings says what a case already holds, so that nothing is taken twice.
+type Holdings struct {
+	ByDigest map[Digest]int // to source ids
+	Sizes    map[int64]bool // of sources, in bytes on disk
+	Paths    map[string]int
+	NextID   int
+}

@@ -1,32 +1,15 @@
 -- What the later steps derive. These tables are rebuilt whole whenever the
 -- evidence or the rules change; nothing here is edited by hand.
 
--- incident.yaml as it was read.
-CREATE TABLE incident_nodes (
-    node                 VARCHAR PRIMARY KEY,
-    role                 VARCHAR,
-    engine               VARCHAR,
-    engine_version       VARCHAR,
-    transfer_backend     VARCHAR,
-    ranks                BIGINT,
-    pool_tokens          BIGINT,
-    page_size            BIGINT,
-    context_len          BIGINT,
-    deferred_kv_release  BOOLEAN,
-    kv_checksum          BOOLEAN,
-    kv_canary            VARCHAR,
-    line                 BIGINT NOT NULL
-);
-
+-- Tenants as incident.yaml states them.
 CREATE TABLE incident_tenants (
     tenant_id    VARCHAR PRIMARY KEY,
     name         VARCHAR,
     country      VARCHAR,
     contact      VARCHAR,
     sector       VARCHAR,
-    notice_hours DOUBLE,
-    role         VARCHAR,
-    line         BIGINT NOT NULL
+    notice_hours BIGINT,
+    role         VARCHAR
 );
 
 -- Which node an engine log belongs to and how its clock maps to UTC.
@@ -77,32 +60,43 @@ CREATE TABLE request_joins (
     joined_by         VARCHAR NOT NULL   -- request_id, bootstrap_room
 );
 
+-- Measured pools, one row per node, data-parallel rank and boot.
 CREATE TABLE pools (
-    node           VARCHAR,            -- NULL: unplaced
-    role           VARCHAR,
-    rank           BIGINT,             -- data-parallel rank; NULL: the log names none
-    valid_from     TIMESTAMPTZ,        -- NULL: open
-    valid_to       TIMESTAMPTZ,        -- NULL: open
-    engine         VARCHAR,
-    engine_version VARCHAR,
-    pool_tokens    BIGINT,
-    page_size      BIGINT,
-    context_len    BIGINT,
-    input_limit    BIGINT,             -- M: a prompt of N >= M tokens is rejected
-    capacity_gap   BOOLEAN,            -- context_len > M + 6
-    origin         VARCHAR NOT NULL,   -- log, incident.yaml
-    role_how       VARCHAR,
-    version_how    VARCHAR,
+    pool_id          INTEGER PRIMARY KEY,
+    node             VARCHAR,            -- NULL: unplaced
+    role             VARCHAR,            -- prefill, decode, unified; NULL: unknown
+    role_how         VARCHAR NOT NULL,
+    rank             BIGINT,             -- NULL: the log names none
+    ranks            BIGINT,             -- data-parallel ranks of this boot, NULL: unknown
+    valid_from       TIMESTAMPTZ,        -- NULL: open
+    valid_to         TIMESTAMPTZ,        -- NULL: open
+    engine           VARCHAR,
+    engine_version   VARCHAR,
+    version_how      VARCHAR NOT NULL,
+    pool_tokens      BIGINT,
+    page_size        BIGINT,
+    context_len      BIGINT,
+    input_limit      BIGINT,             -- M: a prompt of N >= M tokens is rejected
+    capacity_gap     BOOLEAN,            -- the pool is smaller than the context; NULL: unknown
+    origin           VARCHAR NOT NULL,   -- what stated the pool: log, incident.yaml, nothing
     transfer_backend VARCHAR,
-    flags          VARCHAR,
-    notes          VARCHAR[] NOT NULL,
-    source_id      INTEGER,
-    line           BIGINT
+    flags            VARCHAR,            -- JSON
+    notes            VARCHAR[] NOT NULL,
+    source_id        INTEGER,
+    line             BIGINT
 );
 
--- Lower envelope of time to first token: for prompts of at least from_tokens
--- uncached tokens (up to the next row) nothing ordinary was faster than
--- bound_ms + slope_ms * (tokens - from_tokens).
+-- Whether a boot's engine version lies in the range of an advisory.
+CREATE TABLE pool_advisories (
+    pool_id  INTEGER NOT NULL,
+    advisory VARCHAR NOT NULL,
+    defect   VARCHAR NOT NULL,
+    state    VARCHAR NOT NULL            -- affected, fixed, unverified, unknown version
+);
+
+-- Lower envelope of time to first token: an ordinary prompt of n uncached
+-- tokens, from_tokens <= n < the next row's from_tokens, is not answered before
+-- bound_ms + slope_ms * (n - from_tokens).
 CREATE TABLE ttft_envelope (
     prefill_node VARCHAR NOT NULL,     -- '' : all nodes together
     from_tokens  BIGINT NOT NULL,
@@ -112,33 +106,37 @@ CREATE TABLE ttft_envelope (
     extrapolated BOOLEAN NOT NULL
 );
 
+-- What became of each rule.
 CREATE TABLE rule_runs (
-    rule_id        VARCHAR PRIMARY KEY,
-    title          VARCHAR NOT NULL,
-    defect         VARCHAR NOT NULL,
-    level          VARCHAR NOT NULL,
-    digest         VARCHAR NOT NULL,   -- SHA-256 of the rule file
-    state          VARCHAR NOT NULL,   -- ran, did not run
-    why_not        VARCHAR,
-    assessed       BIGINT,
-    hits           BIGINT
+    rule     VARCHAR PRIMARY KEY,
+    rule_id  VARCHAR NOT NULL,
+    title    VARCHAR NOT NULL,
+    defect   VARCHAR NOT NULL,
+    family   VARCHAR NOT NULL,   -- the evidence it reads: rules of one family are no independent signs
+    level    VARCHAR NOT NULL,   -- the highest level it gives
+    digest   VARCHAR NOT NULL,   -- SHA-256 of the rule file
+    ran      BOOLEAN NOT NULL,
+    why_not  VARCHAR,
+    assessed BIGINT NOT NULL,
+    hits     BIGINT NOT NULL
 );
 
+-- Rows that a rule could not assess, by the field that was missing.
 CREATE TABLE rule_gaps (
-    rule_id   VARCHAR NOT NULL,
-    field     VARCHAR NOT NULL,
+    rule         VARCHAR NOT NULL,
+    field        VARCHAR NOT NULL,
     rows_lacking BIGINT NOT NULL
 );
 
 CREATE TABLE hits (
-    rule_id         VARCHAR NOT NULL,
-    source_id       INTEGER NOT NULL,
-    line            BIGINT NOT NULL,
-    level           VARCHAR NOT NULL,
-    reason          VARCHAR NOT NULL,
-    input_limit     BIGINT,
-    ttft_bound_ms   DOUBLE,
-    probability     DOUBLE
+    rule          VARCHAR NOT NULL,
+    source_id     INTEGER NOT NULL,
+    line          BIGINT NOT NULL,
+    level         VARCHAR NOT NULL,
+    reason        VARCHAR NOT NULL,
+    input_limit   BIGINT,
+    ttft_bound_ms DOUBLE,
+    probability   DOUBLE
 );
 
 CREATE TABLE suspects (
@@ -146,6 +144,7 @@ CREATE TABLE suspects (
     line            BIGINT NOT NULL,
     defect          VARCHAR NOT NULL,
     level           VARCHAR NOT NULL,
+    probability     DOUBLE NOT NULL,     -- that the request met the condition, 1 where nothing is uncertain
     input_limit     BIGINT,
     ttft_bound_ms   DOUBLE,
     rules           VARCHAR[] NOT NULL,

@@ -1,0 +1,31 @@
+package casestore
+
+import (
+	"context"
+	"testing"
+
+	"kvforensics/queries"
+)
+
+// Every named query and step must fit the schema of a fresh case.
+func TestQueriesFitTheSchema(t *testing.T) {
+	ctx := context.Background()
+	c, err := Create(ctx, t.TempDir(), Options{Command: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, q := range queries.All() {
+		if err := c.Select(ctx, q.SQL, func(func(...any) error) error { return nil }); err != nil {
+			t.Errorf("query %s: %v", q.Name, err)
+		}
+	}
+	for _, step := range []string{"join_engine", "combine_hits"} {
+		if err := c.Step(ctx, step); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.SelectStep(ctx, "ttft_bins", func(func(...any) error) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"database/sql"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"kvforensics/internal/evidence"
+	"kvforensics/internal/output"
+	"kvforensics/internal/pipeline"
+)
+
+// maxLines bounds each list of the summary, which must be read in seconds; the
+// queries named below it give the rest.
+const maxLines = 8
+
+// page writes labelled lines.
+type page struct{ w io.Writer }
+
+func (p page) line(label, format string, args ...any) {
+	fmt.Fprintf(p.w, "%-12s %s\n", label, output.Inert(fmt.Sprintf(format, args...)))
+}
+
+// list writes the first entries under one label and counts the rest.
+func (p page) list(label string, entries []string, query string) {
+	for i, e := range entries {
+		if i == maxLines {
+			p.line("", "and %d more: kvforensics query %s", len(entries)-i, query)
+			return
+		}
+		if i > 0 {
+			label = ""
+		}
+		p.line(label, "%s", e)
+	}
+}
+
+func printSummary(w io.Writer, s pipeline.Summary) {
+	p := page{w}
+	p.head(s)
+	p.nodes(s)
+	p.suspects(s)
+	p.gaps(s)
+	p.next(s)
+}
+
+func printIngested(w io.Writer, s pipeline.Summary) {
+	p := page{w}
+	p.head(s)
+	p.nodes(s)
+	p.line("case", "%s", s.Dir)
+	p.line("next", "kvforensics flag --case %s", s.Dir)
+}
+
+func (p page) head(s pipeline.Summary) {
+	p.line("span", "%s to %s (UTC)", pipeline.When(s.First), pipeline.When(s.Last))
+	n := s.Sources
+	p.line("read", "%d files: %d records and events, %d rejected, %d other lines", n.Sources, n.Records, n.Rejected, n.Ignored)
+	p.line("requests", "%d%s", n.Requests, repeated(s.Repeated))
+	var problems []string
+	for _, x := range s.Problems {
+		problems = append(problems, fmt.Sprintf("%s: %s", x.Path, x.Problem))
+	}
+	if s.Unplaced > 0 {
+		problems = append(problems, fmt.Sprintf("%d requests have no place in time: give --tz or timezone in incident.yaml, with --force", s.Unplaced))
+	}
+	p.list("NOT READ", problems, "sources")
+}
+
+func repeated(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d repeated records left out)", n)
+}
+
+func (p page) nodes(s pipeline.Summary) {
+	var lines []string
+	for _, n := range s.Nodes {
+		lines = append(lines, nodeLine(n))
+	}
+	p.list("pools", lines, "pools")
+	var unmeasured []string
+	for _, n := range s.Unmeasured {
+		unmeasured = append(unmeasured, fmt.Sprintf("%s served %d requests and has no measured pool", n.Node, n.Requests))
+	}
+	p.list("NO POOL", unmeasured, "pools")
+}
+
+func nodeLine(n pipeline.NodePools) string {
+	line := fmt.Sprintf("%-10s %-8s", n.Node, n.Role)
+	if !n.LowPool.Valid {
+		return line + " no pool measured"
+	}
+	line += fmt.Sprintf(" pool %s, context %s, limit %s", between(n.LowPool, n.HighPool), number(n.Context), between(n.LowLimit, n.HighLimit))
+	if n.Boots > 1 {
+		line += fmt.Sprintf(", %d starts", n.Boots)
+	}
+	if n.Origin != "log" {
+		line += ", from " + n.Origin
+	}
+	if n.RanksDisagree {
+		line += ", RANKS DISAGREE"
+	}
+	if n.Gap {
+		line += ", CAPACITY GAP"
+	}
+	return line
+}
+
+func number(n sql.NullInt64) string {
+	if !n.Valid {
+		return "unknown"
+	}
+	return thousands(n.Int64)
+}
+
+func between(low, high sql.NullInt64) string {
+	if low == high {
+		return number(low)
+	}
+	return number(low) + " to " + number(high)
+}
+
+func thousands(n int64) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+func (p page) suspects(s pipeline.Summary) {
+	var levels []string
+	for _, l := range s.Levels {
+		levels = append(levels, fmt.Sprintf("%d %s", l.Requests, l.Level))
+	}
+	p.line("suspects", "%s; %d oversize requests refused as they should be", strings.Join(levels, ", "), s.Refused)
+	var defects []string
+	for _, d := range s.Defects {
+		defects = append(defects, fmt.Sprintf("%s: %d %s", d.Defect, d.Requests, d.Level))
+	}
+	p.list("", defects, "suspects")
+	r := s.Recipients
+	p.line("recipients", "%d – %.1f – %d (floor – best – ceiling)", r.Floor, r.Best, r.Ceiling)
+	p.line("", "floor: certain; best: certain and strong by probability; ceiling: all suspects and %d rows not assessed", r.Blind)
+	t := s.Tenants
+	p.line("tenants", "%d in the rows; as recipients %d with a certain, %d a strong, %d a possible suspect", t.All, t.Certain, t.Strong, t.Possible)
+	p.line("", "as sources: none is ruled out, for whose data was read is not worked out by this step")
+}
+
+func (p page) gaps(s pipeline.Summary) {
+	var lines []string
+	for _, g := range s.Gaps {
+		switch {
+		case !g.Ran && g.Rows == 0:
+			lines = append(lines, fmt.Sprintf("%s did not run: %s", g.Rule, g.Field))
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %d rows lack %s", g.Rule, g.Rows, g.Field))
+		}
+	}
+	if len(lines) == 0 {
+		lines = []string{"nothing: every rule could assess every row it speaks of"}
+	}
+	p.list("not assessed", lines, "coverage")
+}
+
+func (p page) next(s pipeline.Summary) {
+	p.line("case", "%s (case.duckdb, requests/day=*/requests.parquet)", s.Dir)
+	p.line("next", "kvforensics query suspects --case %s", s.Dir)
+	p.line("", "kvforensics query coverage --case %s", s.Dir)
+	p.line("", "kvforensics flag --case %s --explain REQUEST", s.Dir)
+}
+
+// span reads --since and --until.
+func (f *analysisFlags) span() (pipeline.Span, error) {
+	var s pipeline.Span
+	for _, bound := range []struct {
+		name, text string
+		to         *evidence.Opt[evidence.Micros]
+	}{{"--since", f.since, &s.Since}, {"--until", f.until, &s.Until}} {
+		if bound.text == "" {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339, bound.text)
+		if err != nil {
+			return s, usagef("%s %q: want RFC 3339 with an offset, such as 2026-08-27T00:00:00Z", bound.name, bound.text)
+		}
+		*bound.to = evidence.Some(evidence.MicrosOf(t))
+	}
+	return s, nil
+}

@@ -1,0 +1,80 @@
+-- What rules and analysts read.
+
+-- Engine events with their node and, where the clock is known, their instant.
+CREATE VIEW engine_events AS
+SELECT r.*, p.node,
+       coalesce(r.stated_at,
+                CASE WHEN p.zone IS NOT NULL THEN timezone(p.zone, r.local_at)
+                     WHEN p.offset_s IS NOT NULL THEN timezone('UTC', r.local_at - to_seconds(p.offset_s)) END) AS logged_at
+FROM engine_records r LEFT JOIN placements p USING (source_id);
+
+-- One row per request: what the gateway saw, filled in from the engine's
+-- request lines where these joined; then requests that only an engine saw.
+CREATE VIEW requests AS
+SELECT g.source_id, g.line, g.byte_offset, g.byte_length,
+       g.request_id, g.tenant_id, g.received_at, g.time_basis, g.utc_offset_min, g.model,
+       coalesce(g.prefill_node, p.node) AS prefill_node,
+       coalesce(g.prefill_rank, p.dp_rank) AS prefill_rank,
+       coalesce(g.decode_node, d.node) AS decode_node,
+       coalesce(g.decode_rank, d.dp_rank) AS decode_rank,
+       coalesce(g.bootstrap_room, d.bootstrap_room, p.bootstrap_room) AS bootstrap_room,
+       coalesce(g.prompt_tokens, d.prompt_tokens) AS prompt_tokens,
+       coalesce(g.cached_tokens, p.cached_tokens) AS cached_tokens,
+       coalesce(g.completion_tokens, d.completion_tokens) AS completion_tokens,
+       p.prompt_tokens AS prefill_prompt_tokens,
+       d.prompt_tokens AS decode_prompt_tokens,
+       coalesce(g.ttft_ms, epoch_us(g.first_token_at - g.received_at) / 1000) AS ttft_ms,
+       coalesce(g.e2e_ms, epoch_us(g.finished_at - g.received_at) / 1000, d.e2e_ms) AS e2e_ms,
+       coalesce(g.first_token_at, g.received_at + to_microseconds(round(g.ttft_ms * 1000)::BIGINT)) AS first_token_at,
+       coalesce(g.finished_at, g.aborted_at, g.received_at + to_microseconds(round(g.e2e_ms * 1000)::BIGINT), d.last_seen_at) AS finished_at,
+       g.aborted_at, g.http_status,
+       coalesce(g.finish_reason, d.finish_reason) AS finish_reason,
+       g.api_key_id, g.session_id, g.retry_of, g.stream, g.client_disconnected, g.extra,
+       j.joined_by
+FROM gateway_records g
+LEFT JOIN request_joins j ON j.source_id = g.source_id AND j.line = g.line
+LEFT JOIN engine_requests p ON p.engine_request_id = j.prefill_request
+LEFT JOIN engine_requests d ON d.engine_request_id = j.decode_request
+WHERE NOT EXISTS (FROM duplicate_records x WHERE x.source_id = g.source_id AND x.line = g.line)
+UNION ALL
+SELECT d.source_id, d.line, d.byte_offset, NULL,
+       d.rid, NULL, d.first_seen_at, 'engine', NULL, NULL,
+       p.node, p.dp_rank, d.node, d.dp_rank, d.bootstrap_room,
+       d.prompt_tokens, p.cached_tokens, d.completion_tokens, p.prompt_tokens, d.prompt_tokens,
+       NULL, d.e2e_ms, NULL, d.last_seen_at, NULL, d.status, d.finish_reason,
+       NULL, NULL, NULL, NULL, NULL, NULL, 'engine only'
+FROM engine_requests d
+LEFT JOIN (SELECT bootstrap_room, min(engine_request_id) AS id FROM engine_requests
+           WHERE role = 'prefill' AND bootstrap_room > 0 GROUP BY bootstrap_room) m ON m.bootstrap_room = d.bootstrap_room
+LEFT JOIN engine_requests p ON p.engine_request_id = m.id
+WHERE d.role IN ('decode', 'unified')
+  AND NOT EXISTS (FROM request_joins j WHERE j.decode_request = d.engine_request_id);
+
+-- What rules read: requests with what is known of the nodes that served them, within
+-- the span that the analysis was asked for. serving is 'unified' where one node did both phases, 'pd' where prefill and
+-- decode were apart, NULL where the evidence does not tell.
+CREATE VIEW request_facts AS
+WITH nodes AS (
+    SELECT node, bool_or(input_limit IS NOT NULL AND role = 'prefill') AS prefill_limit,
+           bool_or(input_limit IS NOT NULL AND role = 'decode') AS decode_limit,
+           bool_or(role = 'unified') AS unified
+    FROM pools WHERE node IS NOT NULL GROUP BY node
+), anywhere AS (
+    SELECT coalesce(bool_or(input_limit IS NOT NULL AND role = 'prefill'), false) AS prefill_limit,
+           coalesce(bool_or(input_limit IS NOT NULL AND role = 'decode'), false) AS decode_limit,
+           coalesce(bool_or(role IN ('prefill', 'decode')), false) AS pd
+    FROM pools
+), span AS (
+    SELECT max(nullif(value, '')) FILTER (name = 'since')::TIMESTAMPTZ AS since,
+           max(nullif(value, '')) FILTER (name = 'until')::TIMESTAMPTZ AS until
+    FROM case_facts
+)
+SELECT r.*,
+       r.prompt_tokens - r.cached_tokens AS uncached_tokens,
+       CASE WHEN p.unified OR d.unified OR r.prefill_node = r.decode_node THEN 'unified' WHEN a.pd THEN 'pd' END AS serving,
+       a.prefill_limit AS prefill_limit_known,
+       a.decode_limit AS decode_limit_known
+FROM requests r CROSS JOIN anywhere a CROSS JOIN span s
+LEFT JOIN nodes p ON p.node = r.prefill_node
+LEFT JOIN nodes d ON d.node = r.decode_node
+WHERE coalesce(r.received_at >= s.since, true) AND coalesce(r.received_at < s.until, true);

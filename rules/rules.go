@@ -1,0 +1,151 @@
+// Package rules holds the signs by which a request becomes a suspect. A rule
+// is a YAML file that an analyst can read, with the SQL that finds its rows;
+// this package reads such files and runs them over the case's public views.
+package rules
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kvforensics/internal/strictyaml"
+)
+
+//go:embed builtin/*.yaml advisories.yaml
+var builtin embed.FS
+
+// Level says how sure a sign is (exposure.md, step 1).
+type Level string
+
+// Levels, weakest first. A context hit is no exposure.
+const (
+	Context  Level = "context"
+	Possible Level = "possible"
+	Strong   Level = "strong"
+	Certain  Level = "certain"
+)
+
+var levels = []Level{Context, Possible, Strong, Certain}
+
+// Rank orders levels; an unknown level ranks -1.
+func (l Level) Rank() int { return slices.Index(levels, l) }
+
+// Rule is one sign.
+type Rule struct {
+	ID     string `yaml:"id,required"`     // UUID, never reused
+	Name   string `yaml:"name,required"`   // what people type
+	Title  string `yaml:"title,required"`  //
+	Defect string `yaml:"defect,required"` // a defect class of domain.md
+	Level  Level  `yaml:"level,required"`  // the highest level the rule gives
+	// Family names the evidence that the rule reads. Rules of one family are
+	// not independent of each other.
+	Family      string   `yaml:"family,required"`
+	Explanation string   `yaml:"explanation,required"`
+	References  []string `yaml:"references,required"`
+	// Applies is a predicate over requests: the rows of which the rule speaks.
+	Applies string `yaml:"applies,required"`
+	// Needs are expressions over requests without which a row can't be
+	// assessed, each with the name under which it is reported missing.
+	Needs []Need `yaml:"needs,required"`
+	// Telemetry are conditions on the case without which the rule can't run.
+	Telemetry  []Telemetry `yaml:"telemetry"`
+	Parameters []Parameter `yaml:"parameters"`
+	// SQL selects source_id, line, level, reason, input_limit, ttft_bound_ms
+	// and probability of the rows hit. $name stands for a parameter.
+	SQL string `yaml:"sql,required"`
+
+	File   string // as named to Read
+	Digest string // SHA-256 of the file, in hexadecimal
+}
+
+// Need is something a row must have to be assessed.
+type Need struct {
+	Field string `yaml:"field,required"`
+	SQL   string `yaml:"sql"` // an expression that is NULL or false where the field lacks; "": the column Field
+}
+
+// Telemetry is something the case must have.
+type Telemetry struct {
+	What string `yaml:"what,required"`
+	SQL  string `yaml:"sql,required"` // a SELECT of one boolean
+}
+
+// Parameter is a number that an analyst may tune.
+type Parameter struct {
+	Name        string  `yaml:"name,required"`
+	Unit        string  `yaml:"unit,required"`
+	Default     float64 `yaml:"default,required"`
+	Description string  `yaml:"description,required"`
+}
+
+var (
+	uuid       = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	identifier = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+	mark       = regexp.MustCompile(`\$[a-z_]+`)
+	defects    = []string{"oversize-placeholder", "abort-late-write", "abort-early-release", "offload-slot-reuse", "capacity-gap"}
+)
+
+// Check implements strictyaml.Checker.
+func (r *Rule) Check(report *strictyaml.Report) {
+	if r.ID != "" && !uuid.MatchString(r.ID) {
+		report.Addf("id", "want a UUID in lower case, not %q", r.ID)
+	}
+	if r.Name != "" && !identifier.MatchString(r.Name) {
+		report.Addf("name", "want lower-case letters, digits and -, not %q", r.Name)
+	}
+	if r.Defect != "" && !slices.Contains(defects, r.Defect) {
+		report.Addf("defect", "want one of %s, not %q", strings.Join(defects, ", "), r.Defect)
+	}
+	if r.Level != "" && r.Level.Rank() < 0 {
+		report.Addf("level", "want context, possible, strong or certain, not %q", r.Level)
+	}
+	for _, m := range mark.FindAllString(r.SQL, -1) {
+		if !slices.ContainsFunc(r.Parameters, func(p Parameter) bool { return "$"+p.Name == m }) {
+			report.Addf("sql", "%s is no parameter of the rule", m)
+		}
+	}
+}
+
+// Read reads one rule file. The error is of type strictyaml.Problems.
+func Read(file string, text []byte) (*Rule, error) {
+	r := &Rule{}
+	if err := strictyaml.Decode(file, text, r); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	r.File, r.Digest = file, hex.EncodeToString(sum[:])
+	return r, nil
+}
+
+// Builtin gives the rules that ship with the program, in order of name.
+func Builtin() ([]*Rule, error) {
+	return readAll(builtin, "builtin")
+}
+
+func readAll(files fs.FS, dir string) ([]*Rule, error) {
+	entries, err := fs.ReadDir(files, dir)
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	var list []*Rule
+	for _, e := range entries {
+		file := path.Join(dir, e.Name())
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return nil, fmt.Errorf("read rules: %w", err)
+		}
+		r, err := Read("rules/"+file, text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *Rule) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
