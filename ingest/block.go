@@ -25,7 +25,7 @@ type block struct {
 	offset    int64 // of data in the inflated content
 	firstLine int64
 	encoding  encoding
-	cut       bool  // the content ends inside the last line
+	cut       bool  // one line, inside which the content broke off
 	overlong  int64 // length of a line over maxLineBytes, of which data is the start; else 0
 }
 
@@ -137,6 +137,7 @@ func trimEnd(line []byte) []byte {
 // blockReader cuts content into blocks at line ends.
 type blockReader struct {
 	content  io.Reader
+	broken   func() bool // whether the content ended before its time
 	encoding encoding
 	offset   int64
 	line     int64
@@ -185,13 +186,21 @@ func fill(from io.Reader, data []byte, n int) ([]byte, error) {
 	return data[:len(data)+got], err
 }
 
+// last gives what is left at the end. Of broken content the line in which it
+// broke off is a block of its own, for its values may be cut.
 func (r *blockReader) last(data []byte) (*block, error) {
-	if len(data) == 0 {
-		return nil, io.EOF
-	}
 	whole := r.encoding.endOfLines(data)
+	switch {
+	case len(data) == 0:
+		return nil, io.EOF
+	case whole == len(data) || !r.broken():
+		return r.emit(data), nil
+	case whole > 0:
+		r.rest, r.content, r.done = bytes.Clone(data[whole:]), bytes.NewReader(nil), false
+		return r.emit(data[:whole]), nil
+	}
 	b := r.emit(data)
-	b.cut = whole < len(data)
+	b.cut = true
 	return b, nil
 }
 
@@ -234,7 +243,18 @@ func (r *blockReader) overlong(data []byte) (*block, error) {
 	return b, nil
 }
 
-func (b *block) overlongReject(out *batch) {
-	at := evidence.Locator{Line: b.firstLine, Offset: b.offset, Length: b.overlong}
-	out.reject(at, fmt.Sprintf("line of %d bytes is longer than %d", b.overlong, int64(maxLineBytes)), b.encoding.text(b.data))
+// unreadable rejects a block that is one line which can't be read.
+func (b *block) unreadable(out *batch) bool {
+	at := evidence.Locator{Line: b.firstLine, Offset: b.offset, Length: int64(len(b.data))}
+	shown := b.data[:min(len(b.data), strayBytes)]
+	switch {
+	case b.overlong > 0:
+		at.Length = b.overlong
+		out.reject(at, fmt.Sprintf("line of %d bytes is longer than %d", b.overlong, int64(maxLineBytes)), b.encoding.text(shown))
+	case b.cut:
+		out.reject(at, "the content breaks off inside this line", b.encoding.text(shown))
+	default:
+		return false
+	}
+	return true
 }

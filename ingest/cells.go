@@ -98,7 +98,7 @@ func dictionaryText(d *array.Dictionary, kind arrow.DataType, f field) cellText 
 
 func plainText(s string) (string, bool, error) {
 	if !utf8.ValidString(s) {
-		return "", false, fmt.Errorf("invalid UTF-8 at byte %d", invalidAt([]byte(s)))
+		return "", false, checkUTF8([]byte(s))
 	}
 	return s, true, nil
 }

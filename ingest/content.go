@@ -117,6 +117,9 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// broken reports whether the content ended before its time.
+func (c *content) broken() bool { return c.problem != "" }
+
 // head gives the first bytes of the content.
 func (c *content) head() ([]byte, error) {
 	b, err := c.reader.Peek(headBytes)

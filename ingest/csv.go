@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -174,7 +175,7 @@ func (p *csvParser) records(b *block, out *batch, final bool) {
 			at.Length = int64(e.bytes)
 		}
 		if err != nil {
-			out.reject(at, err.Error(), text)
+			out.reject(at, err.Error(), p.preview(text))
 		}
 		data = data[e.bytes:]
 		at.Line += e.lines
@@ -213,6 +214,16 @@ func lineLength(data []byte, e encoding) int {
 	return len(data)
 }
 
+// preview gives what of a rejected record may be shown: nothing where a column
+// holds content that is not kept, for a broken record's columns can't be told.
+func (p *csvParser) preview(text []byte) []byte {
+	holdsContent := slices.ContainsFunc(p.header.columns, func(c csvColumn) bool { return c.field.isContent() })
+	if holdsContent && !p.keepContent {
+		return []byte("(not shown: the file has a content column)")
+	}
+	return text
+}
+
 // take reads one record, or steps over what is none.
 func (p *csvParser) take(text []byte, at evidence.Locator, out *batch) error {
 	if at.Line <= p.header.line || len(bytes.Trim(text, " \r\n")) == 0 {
@@ -230,11 +241,8 @@ func (p *csvParser) take(text []byte, at evidence.Locator, out *batch) error {
 }
 
 func (p *csvParser) record(text []byte, r *evidence.Request, out *batch) error {
-	if i := bytes.IndexByte(text, 0); i >= 0 {
-		return fmt.Errorf("NUL byte at byte %d", i)
-	}
-	if !utf8.Valid(text) {
-		return fmt.Errorf("invalid UTF-8 at byte %d", invalidAt(text))
+	if err := checkText(text); err != nil {
+		return err
 	}
 	fields, err := csvSplit(p.fields[:0], text, p.header.delimiter)
 	if err != nil {
@@ -273,90 +281,4 @@ func (p *csvParser) set(r *evidence.Request, c csvColumn, value string, extra *e
 		extra.text(c.name, value)
 	}
 	return nil
-}
-
-// csvQuoteError says that the quotes of a record are out of order, so that its
-// end is not known.
-type csvQuoteError string
-
-func (e csvQuoteError) Error() string { return string(e) }
-
-// csvSplit appends the fields of one record, which has no line end. It is
-// written out because encoding/csv turns the line ends inside quotes from CRLF
-// into LF, and evidence is not to be changed; its tests hold it against
-// encoding/csv.
-func csvSplit(fields [][]byte, record []byte, delimiter byte) ([][]byte, error) {
-	for more := true; more; {
-		var value []byte
-		var err error
-		if value, record, more, err = csvField(record, delimiter); err != nil {
-			return nil, fmt.Errorf("field %d: %w", len(fields)+1, err)
-		}
-		fields = append(fields, value)
-	}
-	return fields, nil
-}
-
-// csvField reads the first field of text, and tells whether more follow.
-func csvField(text []byte, delimiter byte) (value, rest []byte, more bool, err error) {
-	if len(text) == 0 || text[0] != '"' {
-		value, rest, more = bytes.Cut(text, []byte{delimiter})
-		if bytes.IndexByte(value, '"') >= 0 {
-			err = csvQuoteError("quote inside a value that is not quoted")
-		}
-		return value, rest, more, err
-	}
-	value, rest, ok := csvQuoted(text[1:])
-	if !ok {
-		return nil, nil, false, csvQuoteError("quote is not closed")
-	}
-	if bytes.IndexByte(value, '"') >= 0 {
-		value = bytes.ReplaceAll(value, []byte(`""`), []byte{'"'})
-	}
-	if len(rest) == 0 {
-		return value, nil, false, nil
-	}
-	if rest[0] != delimiter {
-		return nil, nil, false, csvQuoteError("text after a closing quote")
-	}
-	return value, rest[1:], true, nil
-}
-
-// csvQuoted cuts text, which begins inside quotes, around the closing quote.
-// Quotes in value are still doubled.
-func csvQuoted(text []byte) (value, rest []byte, ok bool) {
-	for n := 0; ; {
-		i := bytes.IndexByte(text[n:], '"')
-		if i < 0 {
-			return nil, nil, false
-		}
-		n += i + 1
-		if n == len(text) || text[n] != '"' {
-			return text[:n-1], text[n:], true
-		}
-		n++
-	}
-}
-
-// csvOpen says whether quotes are open at the end of a line, given whether
-// they were at its start. Where quotes are out of order the record ends, and
-// csvSplit will refuse it.
-func csvOpen(line []byte, delimiter byte, open bool) bool {
-	for {
-		if !open {
-			start := bytes.IndexByte(line, '"')
-			if start < 0 || start > 0 && line[start-1] != delimiter {
-				return false
-			}
-			line = line[start+1:]
-		}
-		var ok bool
-		if _, line, ok = csvQuoted(line); !ok {
-			return true
-		}
-		if len(line) == 0 || line[0] != delimiter {
-			return false
-		}
-		line, open = line[1:], false
-	}
 }

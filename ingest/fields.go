@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"kvforensics/internal/evidence"
@@ -240,8 +239,12 @@ func duration(s string) (evidence.Opt[float64], error) {
 
 // decimal reads a plain decimal number: no hexadecimal, no infinity, no NaN.
 func decimal(s string) (float64, error) {
-	if strings.Trim(s, "0123456789.eE+-") != "" {
-		return 0, strconv.ErrSyntax
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9', c == '.', c == '-', c == '+', c == 'e', c == 'E':
+		default:
+			return 0, strconv.ErrSyntax
+		}
 	}
 	return strconv.ParseFloat(s, 64)
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"kvforensics/internal/evidence"
@@ -62,6 +63,7 @@ type run struct {
 	load     Load
 	holdings evidence.Holdings
 	options  Options
+	mu       sync.Mutex // guards progress
 	progress Progress
 	outcome  Outcome
 	bytes    int64 // since the last commit
@@ -97,8 +99,16 @@ func (r *run) commit() error {
 	return r.load.Commit()
 }
 
-func (r *run) advance(n int) {
-	r.progress.Done += int64(n)
+// advance and count are called by the goroutines that read and account.
+func (r *run) advance(n int) { r.show(Progress{Done: int64(n)}) }
+
+func (r *run) count(records int64) { r.show(Progress{Records: records}) }
+
+func (r *run) show(more Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Done += more.Done
+	r.progress.Records += more.Records
 	if r.options.OnProgress != nil {
 		r.options.OnProgress(r.progress)
 	}
@@ -241,12 +251,12 @@ func (r *run) take(ctx context.Context, id int, found detected, c *content) (acc
 	}
 	a.tally.IgnoredBytes = c.bom
 	p := found.parser(r.options)
-	reader := &blockReader{content: c.reader, encoding: c.encoding, offset: c.bom}
+	reader := &blockReader{content: c.reader, broken: c.broken, encoding: c.encoding, offset: c.bom}
 	err := pump(ctx, reader, p, r.load.Lanes(), func(lane int, out *batch) error {
 		return r.store(lane, id, out)
 	}, func(b *block, out *batch) {
 		a.add(b.firstLine, out)
-		r.progress.Records += out.tally.Records
+		r.count(out.tally.Records)
 	})
 	return a, err
 }

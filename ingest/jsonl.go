@@ -28,7 +28,7 @@ func (p jsonlParser) parse(b *block, out *batch) error {
 		r := out.newRequest()
 		if err := p.record(line, r, out); err != nil {
 			out.dropRequest()
-			out.reject(at, err.Error(), line)
+			out.reject(at, err.Error(), p.preview(line))
 			return
 		}
 		r.Locator = at
@@ -42,11 +42,8 @@ func (p jsonlParser) close(*batch) error { return nil }
 // record reads one line into r. Strings of r point into line or into the
 // batch's own text.
 func (p jsonlParser) record(line []byte, r *evidence.Request, out *batch) error {
-	if bytes.IndexByte(line, 0) >= 0 {
-		return fmt.Errorf("NUL byte at byte %d", bytes.IndexByte(line, 0))
-	}
-	if !utf8.Valid(line) {
-		return fmt.Errorf("invalid UTF-8 at byte %d", invalidAt(line))
+	if err := checkText(line); err != nil {
+		return err
 	}
 	o := jsonObject{scanner: jsonScanner{text: line}, request: r, out: out, parser: p}
 	o.others = o.room[:0]
@@ -59,14 +56,46 @@ func (p jsonlParser) record(line []byte, r *evidence.Request, out *batch) error 
 	return nil
 }
 
-func invalidAt(b []byte) int {
+// checkText refuses what no text may hold.
+func checkText(line []byte) error {
+	if i := bytes.IndexByte(line, 0); i >= 0 {
+		return fmt.Errorf("NUL byte at byte %d", i)
+	}
+	return checkUTF8(line)
+}
+
+func checkUTF8(line []byte) error {
+	if utf8.Valid(line) {
+		return nil
+	}
 	for i := 0; ; {
-		r, n := utf8.DecodeRune(b[i:])
+		r, n := utf8.DecodeRune(line[i:])
 		if r == utf8.RuneError && n <= 1 {
-			return i
+			return fmt.Errorf("invalid UTF-8 at byte %d", i)
 		}
 		i += n
 	}
+}
+
+// strayBytes is how much of a line is shown that does not begin like a record:
+// it may be the rest of somebody's prompt.
+const strayBytes = 40
+
+// preview gives what of a rejected line may be shown: no content, unless it is
+// kept.
+func (p jsonlParser) preview(line []byte) []byte {
+	if p.keepContent {
+		return line
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
+		return line[:min(len(line), strayBytes)]
+	}
+	for _, name := range []string{"prompt_text", "response_text"} {
+		if i := bytes.Index(line, []byte(name)); i >= 0 {
+			line = line[:i+len(name)]
+		}
+	}
+	return line
 }
 
 // jsonObject is the reading of one record.
@@ -149,8 +178,13 @@ func (o *jsonObject) value(f field, name string) error {
 		switch {
 		case c == 'n':
 			return nil
-		case c == '{' || c == '[' || f.isText():
+		case c == '{' || c == '[' || f.isText() && (c == 't' || c == 'f'):
 			return fmt.Errorf("%s: want %s, got %s", name, wanted(f), clip(string(raw)))
+		case f.isContent() && !o.parser.keepContent:
+			return nil
+		case f.isText(): // a number stands for its digits, as in ids
+			f.setText(o.request, alias(raw))
+			return nil
 		}
 		return o.set(f, name, alias(raw))
 	}

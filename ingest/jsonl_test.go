@@ -66,7 +66,7 @@ func TestRejectReasons(t *testing.T) {
 		head3 + `,"prompt_tokens":"0x10"}`:                `prompt_tokens: want a whole number, got "0x10"`,
 		head3 + `,"prompt_tokens":99999999999999999999}`:  `prompt_tokens: want a whole number, got "99999999999999999999"`,
 		head3 + `,"bootstrap_room":18446744073709551616}`: `bootstrap_room: want a whole number of 64 bits, got "18446744073709551616"`,
-		head3 + `,"model":5}`:                             `model: want text, got "5"`,
+		head3 + `,"model":[5]}`:                           `model: want text, got "[5]"`,
 		head3 + `,"ttft_ms":"NaN"}`:                       `ttft_ms: want milliseconds, got "NaN"`,
 		head3 + `,"stream":"maybe"}`:                      `stream: want true or false, got "maybe"`,
 		head3 + `,"finished_at":"soon"}`:                  `finished_at: not a time: "soon"`,

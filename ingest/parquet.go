@@ -62,6 +62,11 @@ func (p *parquetReader) open(c *content, o Options, put func(*batch) error) erro
 	if p.file, err = file.NewParquetReader(c.section(), file.WithReadProps(properties)); err != nil {
 		return fmt.Errorf("footer: %w", err)
 	}
+	if stored := p.file.MetaData().KeyValueMetadata().FindValue("ARROW:schema"); stored != nil {
+		if err := checkStoredSchema(*stored); err != nil {
+			return fmt.Errorf("stored Arrow schema: %w", err)
+		}
+	}
 	p.arrow, err = pqarrow.NewFileReader(p.file, pqarrow.ArrowReadProperties{BatchSize: tableRows}, p.mem)
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)

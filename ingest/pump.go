@@ -81,6 +81,9 @@ func work(p parser, lane int, todo chan *job, store func(lane int, out *batch) e
 
 func cut(ctx context.Context, reader *blockReader, free, todo, ordered chan *job) error {
 	for {
+		if ctx.Err() != nil { // select would choose between two ready cases at random
+			return context.Cause(ctx)
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -101,8 +104,7 @@ func cut(ctx context.Context, reader *blockReader, free, todo, ordered chan *job
 }
 
 func parse(p parser, j *job) error {
-	if j.block.overlong > 0 {
-		j.block.overlongReject(&j.out)
+	if j.block.unreadable(&j.out) {
 		return nil
 	}
 	return p.parse(j.block, &j.out)

@@ -2,6 +2,7 @@ package casestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,19 +33,7 @@ func (c *Case) WriteParquet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write requests: %w", err)
 	}
-	// A day is often a single row group, which one thread writes: two days at a
-	// time keep both cores busy.
-	group, inGroup := errgroup.WithContext(ctx)
-	group.SetLimit(2)
-	for _, day := range days {
-		group.Go(func() error {
-			if err := c.writeDay(inGroup, next, day); err != nil {
-				return fmt.Errorf("write requests of %s: %w", day, err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	if err := c.writeDays(ctx, next, days); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(final); err != nil {
@@ -59,6 +48,36 @@ func (c *Case) WriteParquet(ctx context.Context) error {
 	return nil
 }
 
+// writeDays writes several days at once, each on one thread: a day is often a
+// single row group, which more threads only wait for.
+func (c *Case) writeDays(ctx context.Context, dir string, days []string) error {
+	var threads int
+	if err := c.One(ctx, "SELECT current_setting('threads')", &threads); err != nil {
+		return err
+	}
+	if len(days) > 1 {
+		if err := c.setThreads(ctx, 1); err != nil {
+			return err
+		}
+	}
+	group, inGroup := errgroup.WithContext(ctx)
+	group.SetLimit(threads)
+	for _, day := range days {
+		group.Go(func() error {
+			if err := c.writeDay(inGroup, dir, day); err != nil {
+				return fmt.Errorf("write requests of %s: %w", day, err)
+			}
+			return nil
+		})
+	}
+	return errors.Join(group.Wait(), c.setThreads(context.WithoutCancel(ctx), threads))
+}
+
+func (c *Case) setThreads(ctx context.Context, n int) error {
+	_, err := c.db.ExecContext(ctx, fmt.Sprintf("SET threads = %d", n))
+	return err
+}
+
 func (c *Case) writeDay(ctx context.Context, dir, day string) error {
 	dir = filepath.Join(dir, "day="+day)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -69,7 +88,7 @@ func (c *Case) writeDay(ctx context.Context, dir, day string) error {
 		where = fmt.Sprintf("received_at >= TIMESTAMPTZ '%s 00:00:00+00' AND received_at < TIMESTAMPTZ '%s 00:00:00+00' + INTERVAL 1 DAY", day, day)
 	}
 	_, err := c.db.ExecContext(ctx, fmt.Sprintf(
-		"COPY (SELECT * FROM requests WHERE %s ORDER BY decode_node, received_at, source_id, line) TO %s (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)",
+		"COPY (SELECT * FROM requests WHERE %s ORDER BY decode_node, received_at, source_id, line) TO %s (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2)",
 		where, quote(filepath.Join(dir, "requests.parquet"))))
 	return err
 }

@@ -167,7 +167,7 @@ func (s *Summary) readLevels(ctx context.Context, c *casestore.Case) error {
 	if err != nil {
 		return err
 	}
-	err = c.Select(ctx, `SELECT level, defect, count(*) FROM suspects GROUP BY ALL
+	err = c.Select(ctx, `SELECT level, defect, count(*) FROM suspects GROUP BY level, defect
 		ORDER BY defect, list_position(['certain', 'strong', 'possible'], level)`, count(&s.Defects))
 	if err != nil {
 		return err
