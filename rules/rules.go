@@ -88,8 +88,23 @@ var (
 	uuid       = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 	identifier = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 	mark       = regexp.MustCompile(`\$[a-z_]+`)
-	defects    = []string{"oversize-placeholder", "abort-late-write", "abort-early-release", "offload-slot-reuse", "capacity-gap"}
+
+	// exposures are the defect classes of domain.md by which one request reads
+	// another's KV; capacity-gap is only a precondition.
+	exposures = []string{"oversize-placeholder", "abort-late-write", "abort-early-release", "offload-slot-reuse"}
+	defects   = append(slices.Clone(exposures), "capacity-gap")
 )
+
+// Uncovered names the defect classes for which no rule of the list looks.
+func Uncovered(list []*Rule) []string {
+	var names []string
+	for _, d := range exposures {
+		if !slices.ContainsFunc(list, func(r *Rule) bool { return r.Defect == d && r.Level != Context }) {
+			names = append(names, d)
+		}
+	}
+	return names
+}
 
 // Check implements strictyaml.Checker.
 func (r *Rule) Check(report *strictyaml.Report) {

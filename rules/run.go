@@ -40,17 +40,18 @@ func Run(ctx context.Context, c Case, list []*Rule) error {
 		return err
 	}
 	for i, r := range list {
-		why := any(nil)
-		n := assessed[i]
-		if text, ok := whyNot[r.Name]; ok {
-			why, n = text, 0
-			gaps = append(gaps, []any{r.Name, text, assessed[i]})
-		}
 		var hits int64
 		if err := c.One(ctx, "SELECT count(*) FROM hits WHERE rule = "+quote(r.Name), &hits); err != nil {
 			return err
 		}
-		runs = append(runs, []any{r.Name, r.ID, r.Title, r.Defect, r.Family, string(r.Level), r.Digest, why == nil, why, n, hits})
+		why, lacks := whyNot[r.Name]
+		if lacks {
+			// Nothing was assessed, whatever the single rows hold.
+			gaps = append(gaps, []any{r.Name, why, assessed[i] + sum(lackingRows[i])})
+			runs = append(runs, []any{r.Name, r.ID, r.Title, r.Defect, r.Family, string(r.Level), r.Digest, false, why, 0, hits})
+			continue
+		}
+		runs = append(runs, []any{r.Name, r.ID, r.Title, r.Defect, r.Family, string(r.Level), r.Digest, true, nil, assessed[i], hits})
 		for k, need := range r.Needs {
 			if lackingRows[i][k] > 0 {
 				gaps = append(gaps, []any{r.Name, need.Field, lackingRows[i][k]})
@@ -64,6 +65,14 @@ func Run(ctx context.Context, c Case, list []*Rule) error {
 		return err
 	}
 	return c.Step(ctx, "combine_hits")
+}
+
+func sum(counts []int64) int64 {
+	var n int64
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }
 
 // lacking names the first telemetry that the case lacks.

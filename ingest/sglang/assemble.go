@@ -2,6 +2,7 @@ package sglang
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -177,22 +178,58 @@ type fieldSet struct {
 }
 
 // fit tells whether tail consists of fields that the set knows and that
-// before has not.
+// before has not. The last may be cut, as a further line may bring its rest.
 func (s *fieldSet) fit(before, tail []byte) bool {
 	fields := 0
-	for part := range bytes.SplitSeq(bytes.TrimSuffix(trimBlanks(tail), []byte{','}), []byte{','}) {
-		name, value, ok := bytes.Cut(trimBlanks(part), []byte(s.sep))
-		if !ok || !s.names[string(name)] || !isFigure(trimBlanks(value)) {
-			return false
-		}
-		for had := range bytes.SplitSeq(before, []byte{','}) {
-			if had, _, _ := bytes.Cut(trimBlanks(had), []byte(s.sep)); bytes.HasSuffix(had, name) && len(had) == len(name) {
+	for rest := bytes.TrimSuffix(trimBlanks(tail), []byte{','}); ; {
+		part, more, cut := bytes.Cut(rest, []byte{','})
+		part = trimBlanks(part)
+		name, value, ok := bytes.Cut(part, []byte(s.sep))
+		switch {
+		case ok && s.names[string(name)] && isFigure(trimBlanks(value)):
+			if s.has(before, name) {
 				return false
 			}
+			fields++
+		case !cut && s.begins(part):
+		default:
+			return false
 		}
-		fields++
+		if !cut {
+			return fields > 0
+		}
+		rest = more
 	}
-	return fields > 0
+}
+
+func (s *fieldSet) has(fields, name []byte) bool {
+	for part := range bytes.SplitSeq(fields, []byte{','}) {
+		if had, _, _ := bytes.Cut(trimBlanks(part), []byte(s.sep)); bytes.Equal(had, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// begins tells whether part is the start of a field.
+func (s *fieldSet) begins(part []byte) bool {
+	if len(part) == 0 {
+		return false
+	}
+	if name, value, ok := bytes.Cut(part, []byte(s.sep)); ok && s.names[string(name)] {
+		for _, word := range []string{"True", "False", "None"} {
+			if strings.HasPrefix(word, string(value)) {
+				return true
+			}
+		}
+		return isFigure(bytes.TrimSuffix(value, []byte(" G")))
+	}
+	for name := range s.names {
+		if strings.HasPrefix(name+s.sep, string(part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isFigure tells whether b looks like the value of a field: 12, 0.04, 2.76%,

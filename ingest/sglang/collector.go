@@ -12,6 +12,8 @@ type split struct {
 	at     place
 	prefix prefix
 	open   bool
+
+	overlong bool
 }
 
 // piece is what a collector's line holds.
@@ -25,6 +27,7 @@ type piece struct {
 // collect unwraps docker's json-file lines and those of the container runtime
 // interface, joins what they cut, and passes the process's lines on.
 func (p *Parser) collect(text []byte, at place) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	c := piece{text: text}
 	ok, err := p.docker(text, &c)
 	switch {
@@ -50,13 +53,18 @@ func (p *Parser) collect(text []byte, at place) {
 	} else {
 		s.at.add(at)
 	}
-	if len(s.text)+len(c.text) <= maxJoined {
+	if s.overlong = s.overlong || len(s.text)+len(c.text) > maxJoined; !s.overlong {
 		s.text = append(s.text, c.text...)
 	}
-	if !c.partly {
-		s.open = false
-		p.line(s.text, s.at, s.prefix)
+	if c.partly {
+		return
 	}
+	s.open = false
+	if s.overlong {
+		p.reject(s.at, "a line that the collector cut is too long", nil)
+		return
+	}
+	p.line(s.text, s.at, s.prefix)
 }
 
 // endSplits reports lines whose last piece never came.

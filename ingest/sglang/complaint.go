@@ -10,8 +10,7 @@ import (
 // len(dst_state_indices) = K", which the sending node prints.
 func (p *Parser) readStateIndex(msg []byte) error {
 	e := &p.event
-	sent := evidence.Opt[int64]{}
-	rest, err := wants(msg, "len(prefill_state_indices) = #, len(dst_state_indices) = #", &sent, &e.LimitTokens)
+	rest, err := wants(msg, "len(prefill_state_indices) = #, len(dst_state_indices) = #", &e.PromptTokens, &e.LimitTokens)
 	if err == errOther || err == nil && len(rest) > 0 && rest[0] != '.' && rest[0] != ',' {
 		return unreadable("state indices: their numbers are not readable")
 	}

@@ -44,6 +44,7 @@ type Parser struct {
 
 	engine, collector stamps
 
+	row   row                  // the line being read
 	event evidence.EngineEvent // the record being read
 	held  held
 	split [2]split // by stream: stdout, stderr
@@ -88,10 +89,11 @@ func (p *Parser) Close() error {
 // of it.
 func (p *Parser) line(text []byte, at place, outer prefix) {
 	text = p.uncolour(text)
-	r := row{prefix: outer, text: text, at: at}
+	r := &p.row
+	*r = row{prefix: outer, text: text, at: at}
 	r.strip(text, &p.clock)
 	if p.held.statement != nil {
-		if p.held.goesOn(&r) {
+		if p.held.goesOn(r) {
 			if p.held.done {
 				p.release()
 			}
@@ -101,13 +103,13 @@ func (p *Parser) line(text []byte, at place, outer prefix) {
 	}
 	p.engine.add(r.engine)
 	p.collector.add(r.collector)
-	p.inherit(&r)
+	p.inherit(r)
 	p.facts.environment(r.msg, r.at.first.Line)
-	s := find(&r)
+	s := find(r)
 	switch {
 	case s == nil:
 		p.ignore(r.at)
-	case s.more != nil && p.held.begin(s, &r): // the next lines decide
+	case s.more != nil && p.held.begin(s, r): // the next lines decide
 	default:
 		p.read(s, &r.prefix, r.msg, r.at)
 	}
@@ -121,6 +123,7 @@ func (p *Parser) inherit(r *row) {
 		p.trace = prefix{}
 		if bytes.HasSuffix(r.msg, []byte("Traceback (most recent call last):")) {
 			p.trace = r.prefix
+			p.trace.engine, p.trace.collector = nil, nil // they point into the line
 		}
 	case p.trace.stamped && (len(r.msg) == 0 || !isBlank(r.msg[0])):
 		r.prefix, p.trace = p.trace, prefix{}
@@ -178,22 +181,28 @@ func (p *Parser) emit() {
 	}
 }
 
-func (p *Parser) parsed(at place) { p.report(at, p.sink.Parsed) }
-func (p *Parser) ignore(at place) { p.report(at, p.sink.Ignored) }
+func (p *Parser) parsed(at place) {
+	p.each(at, func(s Sink, l evidence.Locator) error { return s.Parsed(l) })
+}
+
+func (p *Parser) ignore(at place) {
+	p.each(at, func(s Sink, l evidence.Locator) error { return s.Ignored(l) })
+}
 
 func (p *Parser) reject(at place, reason string, text []byte) {
-	p.report(at, func(l evidence.Locator) error {
-		return p.sink.Reject(evidence.Rejected{Locator: l, Reason: reason, Preview: clip(text, evidence.PreviewBytes)})
+	p.each(at, func(s Sink, l evidence.Locator) error {
+		return s.Reject(evidence.Rejected{Locator: l, Reason: reason, Preview: clip(text, evidence.PreviewBytes)})
 	})
 }
 
-func (p *Parser) report(at place, to func(evidence.Locator) error) {
+// each reports the stretches of a record.
+func (p *Parser) each(at place, report func(Sink, evidence.Locator) error) {
 	if p.err == nil {
-		p.err = to(at.first)
+		p.err = report(p.sink, at.first)
 	}
 	for _, l := range at.more {
 		if p.err == nil {
-			p.err = to(l)
+			p.err = report(p.sink, l)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (p *Parser) readValueError(msg []byte) error {
 	if bytes.HasPrefix(msg, []byte(abort)) {
 		return p.readAbort(msg)
 	}
-	head, rest, ok := bytes.Cut(msg, []byte("memory leak detected! "))
+	head, rest, ok := bytes.Cut(msg, []byte("memory leak detected!"))
 	if !ok || span(head, func(c byte) bool { return isWord(c) || c == ' ' }) != len(head) {
 		return errOther
 	}
@@ -104,6 +104,9 @@ func (p *Parser) readKVAlloc(msg []byte) error {
 			sized = true
 		case "dtype", "V size":
 		default:
+			if e.Launch.PoolTokens.Known {
+				return unreadable("KV Cache is allocated: a part is no size: the line is cut or wrapped")
+			}
 			return errOther
 		}
 	}

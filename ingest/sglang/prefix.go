@@ -229,10 +229,24 @@ func (r *row) tracing(b []byte) int {
 	i = afterBlank(b, i+n)
 	r.stamped, r.levelled = true, true
 	n = span(b[i:], func(c byte) bool { return isWord(c) || c == '.' || c == ':' })
-	if n > 1 && b[i+n-1] == ':' && (i+n == len(b) || isBlank(b[i+n])) {
-		return afterBlank(b, i+n)
+	if n < 2 || b[i+n-1] != ':' || i+n < len(b) && !isBlank(b[i+n]) {
+		return i
 	}
-	return i
+	i = afterBlank(b, i+n)
+	return i + rustFile(b[i:])
+}
+
+// rustFile reads "src/server.rs:261: ".
+func rustFile(b []byte) int {
+	n := span(b, func(c byte) bool { return isName(c) || c == '/' })
+	if n == len(b) || b[n] != ':' || !bytes.HasSuffix(b[:n], []byte(".rs")) {
+		return 0
+	}
+	line := span(b[n+1:], isDigit)
+	if n += 1 + line; line == 0 || !bytes.HasPrefix(b[n:], []byte(": ")) {
+		return 0
+	}
+	return n + 2
 }
 
 // level reads "INFO:     " and "WARNING server_args.py:2326: ".

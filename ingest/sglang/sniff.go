@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"kvforensics/internal/evidence"
 )
@@ -40,7 +41,7 @@ func (s *sniffer) Event(e *evidence.EngineEvent) error {
 	if e.Kind == evidence.EventAccess && e.Role == evidence.RoleUnknown {
 		return nil // uvicorn serves other engines as well
 	}
-	s.reason = fmt.Sprintf("line %d: %s", e.Line, kindWords(e.Kind))
+	s.reason = fmt.Sprintf("line %d: %s", e.Line, kindWords(e))
 	return errFound
 }
 
@@ -49,8 +50,12 @@ func (s *sniffer) Ignored(evidence.Locator) error { return nil }
 func (s *sniffer) Reject(evidence.Rejected) error { return nil }
 
 // kindWords gives the words by which a kind of event is known.
-func kindWords(k evidence.EventKind) string {
-	switch k {
+func kindWords(e *evidence.EngineEvent) string {
+	switch e.Kind {
+	case evidence.EventRoleHint:
+		return strconv.Quote(e.Message)
+	case evidence.EventAccess:
+		return "access line of a bootstrap server or router"
 	case evidence.EventPool:
 		return `"max_total_num_tokens="`
 	case evidence.EventLaunch:
@@ -64,7 +69,7 @@ func kindWords(k evidence.EventKind) string {
 	case evidence.EventReady:
 		return `"The server is fired up and ready to roll!"`
 	}
-	return "statement of kind " + string(k)
+	return "statement of kind " + string(e.Kind)
 }
 
 // ownPrefix tells the prefixes that only SGLang writes: rank tags behind the

@@ -259,7 +259,18 @@ func TestAccess(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	e = one(t, `2026-04-13 16:12:39  INFO http_request{method=POST uri=/generate version=HTTP/1.1 module="smg" request_id="gnt-1HF" status_code=200 latency=2207784}: smg::response: src/middleware.rs:359: finished processing request`)
-	if e.RID != "gnt-1HF" || e.Status != opt(200) || e.E2Ems != optF(2207.784) || e.Role != evidence.RoleRouter || e.LocalAt != micros("2026-04-13 16:12:39") {
+	if e.Kind != evidence.EventAccess || e.Message != "POST /generate" || e.RID != "gnt-1HF" || e.Status != opt(200) || e.E2Ems != optF(2207.784) || e.Role != evidence.RoleRouter || e.LocalAt != micros("2026-04-13 16:12:39") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestRouter(t *testing.T) {
+	e := one(t, `2026-09-17 08:22:52  INFO sglang_router_rs::server: src/server.rs:261: Starting router on 0.0.0.0:30000 | mode: PrefillDecode { prefill_urls: [("http://10.0.0.1:8000", Some(8998))] }`)
+	if e.Kind != evidence.EventRouter || e.Role != evidence.RoleRouter || !strings.Contains(e.Message, "Some(8998)") || e.LocalAt != micros("2026-09-17 08:22:52") {
+		t.Errorf("%+v", e)
+	}
+	e = one(t, `2026-04-13 16:12:39 ERROR http_request{method=POST uri=/generate version=HTTP/1.1 module="smg" request_id="gnt-Tq"}: smg::routers::http::pd_router: src/pd_router.rs:590: Decode server returned error status decode_url=http://10.0.0.2:30000 status=500 Internal Server Error body=private`)
+	if e.Kind != evidence.EventRouter || e.RID != "gnt-Tq" || e.Message != "Decode server returned error status decode_url=http://10.0.0.2:30000 status=500 Internal Server Error" {
 		t.Errorf("%+v", e)
 	}
 }

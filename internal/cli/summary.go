@@ -153,12 +153,14 @@ func (p page) suspects(s pipeline.Summary) {
 
 func (p page) gaps(s pipeline.Summary) {
 	var lines []string
+	if s.Uncovered != "" {
+		lines = append(lines, "no rule looks for: "+s.Uncovered)
+	}
 	for _, g := range s.Gaps {
-		switch {
-		case !g.Ran && g.Rows == 0:
-			lines = append(lines, fmt.Sprintf("%s did not run: %s", g.Rule, g.Field))
-		default:
+		if g.Ran {
 			lines = append(lines, fmt.Sprintf("%s: %d rows lack %s", g.Rule, g.Rows, g.Field))
+		} else {
+			lines = append(lines, fmt.Sprintf("%s did not run (%d rows): %s", g.Rule, g.Rows, g.Field))
 		}
 	}
 	if len(lines) == 0 {

@@ -96,10 +96,12 @@ type EngineEvent struct {
 	RID  string
 	Room Opt[uint64] // bootstrap_room
 
+	// A state-index warning puts the entries sent into PromptTokens and those
+	// reserved into LimitTokens: pages, not tokens.
 	PromptTokens     Opt[int64]
 	CachedTokens     Opt[int64]
 	CompletionTokens Opt[int64]
-	LimitTokens      Opt[int64] // the M that a rejection states; K of a state-index warning
+	LimitTokens      Opt[int64] // the M that a rejection states
 	E2Ems            Opt[float64]
 	FinishReason     string
 	Status           Opt[int64] // HTTP status of an access line or an abort

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"kvforensics/ingest"
@@ -39,6 +40,7 @@ const (
 	factZone         = "zone"
 	factSince        = "since"
 	factUntil        = "until"
+	factUncovered    = "defects without a rule"
 )
 
 // Ingest reads evidence into the case and derives joins, places and pools
@@ -300,6 +302,9 @@ func Flag(ctx context.Context, c *casestore.Case, list []*rules.Rule, span Span)
 		return err
 	}
 	if err := fitEnvelope(ctx, c); err != nil {
+		return err
+	}
+	if err := c.SetFact(ctx, factUncovered, strings.Join(rules.Uncovered(list), ", ")); err != nil {
 		return err
 	}
 	return rules.Run(ctx, c, list)

@@ -22,8 +22,9 @@ type Summary struct {
 	Recipients  Range
 	Tenants     TenantCounts
 	Gaps        []Gap
-	Unplaced    int64 // gateway records without a place in time
-	Repeated    int64 // gateway records left out as repetitions
+	Uncovered   string // defect classes for which no rule looks
+	Unplaced    int64  // gateway records without a place in time
+	Repeated    int64  // gateway records left out as repetitions
 }
 
 // SourceCounts sums up the accounts of all sources.
@@ -183,10 +184,12 @@ func (s *Summary) readTenants(ctx context.Context, c *casestore.Case) error {
 		&n.All, &n.Certain, &n.Strong, &n.Possible)
 }
 
-func (s *Summary) readGaps(ctx context.Context, c *casestore.Case) error {
+func (s *Summary) readGaps(ctx context.Context, c *casestore.Case) (err error) {
+	if s.Uncovered, err = c.Fact(ctx, factUncovered); err != nil {
+		return err
+	}
 	return c.Select(ctx, `SELECT r.rule, g.field, g.rows_lacking, r.ran FROM rule_runs r JOIN rule_gaps g USING (rule)
-		UNION ALL SELECT rule, why_not, 0, false FROM rule_runs WHERE NOT ran AND rule NOT IN (SELECT rule FROM rule_gaps)
-		ORDER BY 4, 1, 3 DESC, 2`,
+		ORDER BY r.ran, r.rule, g.rows_lacking DESC, g.field`,
 		func(scan func(...any) error) error {
 			var g Gap
 			err := scan(&g.Rule, &g.Field, &g.Rows, &g.Ran)

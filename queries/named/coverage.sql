@@ -16,7 +16,7 @@ WITH hours AS (
     FROM (SELECT DISTINCT node FROM hours)
 ), lines AS (
     SELECT 1 AS part, r.rule AS step, r.assessed AS rows_assessable, g.rows_lacking AS rows_not_assessable,
-           coalesce(g.field, CASE WHEN NOT r.ran THEN r.why_not END) AS missing_field, NULL AS node, NULL::TIMESTAMPTZ AS hour,
+           coalesce(g.field, r.why_not) AS missing_field, NULL AS node, NULL::TIMESTAMPTZ AS hour,
            NULL::BIGINT AS requests, NULL::BOOLEAN AS gap
     FROM rule_runs r LEFT JOIN rule_gaps g USING (rule)
     UNION ALL
