@@ -56,8 +56,11 @@ type Rule struct {
 	// Telemetry are conditions on the case without which the rule can't run.
 	Telemetry  []Telemetry `yaml:"telemetry"`
 	Parameters []Parameter `yaml:"parameters"`
+	// Constants are numbers of the case that are worked out before the rule
+	// runs, so that a filter by them can skip what it need not read.
+	Constants []Constant `yaml:"constants"`
 	// SQL selects source_id, line, level, reason, input_limit, ttft_bound_ms
-	// and probability of the rows hit. $name stands for a parameter.
+	// and probability of the rows hit. $name stands for a parameter or constant.
 	SQL string `yaml:"sql,required"`
 
 	File   string // as named to Read
@@ -74,6 +77,12 @@ type Need struct {
 type Telemetry struct {
 	What string `yaml:"what,required"`
 	SQL  string `yaml:"sql,required"` // a SELECT of one boolean
+}
+
+// Constant is a number that the case gives.
+type Constant struct {
+	Name string `yaml:"name,required"`
+	SQL  string `yaml:"sql,required"` // a SELECT of one number; NULL where the case has none
 }
 
 // Parameter is a number that an analyst may tune.
@@ -121,8 +130,9 @@ func (r *Rule) Check(report *strictyaml.Report) {
 		report.Addf("level", "want context, possible, strong or certain, not %q", r.Level)
 	}
 	for _, m := range mark.FindAllString(r.SQL, -1) {
-		if !slices.ContainsFunc(r.Parameters, func(p Parameter) bool { return "$"+p.Name == m }) {
-			report.Addf("sql", "%s is no parameter of the rule", m)
+		if !slices.ContainsFunc(r.Parameters, func(p Parameter) bool { return "$"+p.Name == m }) &&
+			!slices.ContainsFunc(r.Constants, func(c Constant) bool { return "$"+c.Name == m }) {
+			report.Addf("sql", "%s is no parameter or constant of the rule", m)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -90,14 +91,20 @@ func lacking(ctx context.Context, c Case, r *Rule) (string, error) {
 }
 
 func runAll(ctx context.Context, c Case, list []*Rule) error {
+	statements := map[string]string{}
+	for _, r := range list {
+		text, err := r.statement(ctx, c)
+		if err != nil {
+			return fmt.Errorf("rule %s: %w", r.Name, err)
+		}
+		statements[r.Name] = text
+	}
 	return c.InTransaction(ctx, func(exec func(string, ...any) error) error {
 		if err := exec("DELETE FROM hits"); err != nil {
 			return err
 		}
 		for _, r := range list {
-			statement := fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line, level, reason, input_limit, ttft_bound_ms, probability
-				FROM (%s) ORDER BY source_id, line`, quote(r.Name), r.bound())
-			if err := exec(statement); err != nil {
+			if err := exec(statements[r.Name]); err != nil {
 				return fmt.Errorf("rule %s: %w", r.Name, err)
 			}
 		}
@@ -105,16 +112,26 @@ func runAll(ctx context.Context, c Case, list []*Rule) error {
 	})
 }
 
-// bound gives the rule's SQL with its parameters' values.
-func (r *Rule) bound() string {
-	return mark.ReplaceAllStringFunc(r.SQL, func(m string) string {
-		for _, p := range r.Parameters {
-			if "$"+p.Name == m {
-				return strconv.FormatFloat(p.Default, 'g', -1, 64)
-			}
+// statement gives the rule's SQL with the values of its parameters and
+// constants, as an insertion of its hits.
+func (r *Rule) statement(ctx context.Context, c Case) (string, error) {
+	values := map[string]string{}
+	for _, p := range r.Parameters {
+		values["$"+p.Name] = strconv.FormatFloat(p.Default, 'g', -1, 64)
+	}
+	for _, k := range r.Constants {
+		var n sql.NullInt64
+		if err := c.One(ctx, k.SQL, &n); err != nil {
+			return "", fmt.Errorf("constant %s: %w", k.Name, err)
 		}
-		return m
-	})
+		values["$"+k.Name] = "NULL"
+		if n.Valid {
+			values["$"+k.Name] = strconv.FormatInt(n.Int64, 10)
+		}
+	}
+	text := mark.ReplaceAllStringFunc(r.SQL, func(m string) string { return values[m] })
+	return fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line, level, reason, input_limit, ttft_bound_ms, probability
+		FROM (%s) ORDER BY source_id, line`, quote(r.Name), text), nil
 }
 
 // assess counts, in one scan for all rules, the rows that each rule could

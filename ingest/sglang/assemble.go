@@ -262,6 +262,11 @@ func blockGoesOn(h *held, r *row) joint {
 	return joint{piece: r.msg, glue: "\n", on: true}
 }
 
+const doubtEndless = "a statement that prints text of a request does not end"
+
+// opensGrammar holds a rejection that prints a grammar, which a customer wrote.
+func opensGrammar(_ *held, r *row) bool { return bytes.Contains(r.msg, []byte(" grammar: ")) }
+
 // carrierGoesOn joins what follows a statement that prints a text of a
 // customer raw, up to the words that end the statement. A line among them
 // that looks like a record may be that text.
@@ -273,7 +278,7 @@ func carrierGoesOn(h *held, r *row) joint {
 		j.piece = r.text
 	case h.rows >= carrierRows || len(h.msg) > carrierBytes:
 		h.done = true
-		h.doubt = "a statement that prints text of a request does not end"
+		h.doubt = doubtEndless
 	}
 	return j
 }

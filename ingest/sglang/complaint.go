@@ -28,8 +28,16 @@ func (p *Parser) readStateMismatch(msg []byte) error {
 	if !ok || n == 0 {
 		return unreadable("state index mismatch: no dst")
 	}
-	if err := setCount(&p.event.LimitTokens, "dst", rest[:n]); err != nil {
+	e := &p.event
+	if err := setCount(&e.LimitTokens, "dst", rest[:n]); err != nil {
 		return err
+	}
+	for _, sent := range []string{"prefill=", "src="} {
+		if _, rest, ok := bytes.Cut(msg, []byte(sent)); ok {
+			if err := setCount(&e.PromptTokens, "entries sent", rest[:span(rest, isDigit)]); err != nil {
+				return err
+			}
+		}
 	}
 	return p.emitStateIndex(msg)
 }

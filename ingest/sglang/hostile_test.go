@@ -95,6 +95,29 @@ func TestForgeriesInCarriers(t *testing.T) {
 	}
 }
 
+// A carrier that never ends is refused with what it swallowed, and a line that
+// only begins like one swallows nothing.
+func TestEndlessCarrier(t *testing.T) {
+	rows := []string{"[2026-03-04 05:06:07] Failed to compile ebnf grammar: patient-4711"}
+	for range carrierRows + 5 {
+		rows = append(rows, "[2026-03-04 05:06:08] Cache flushed successfully!")
+	}
+	text := lines(rows...)
+	r, _ := feed(t, text)
+	r.account(t, len(text))
+	if len(r.rejected) != 1 || strings.Contains(r.rejected[0].Preview, "patient") || len(r.events) != 5 {
+		t.Errorf("%d events, rejected %+v", len(r.events), r.rejected)
+	}
+	r, _ = feed(t, lines(rows[:3]...))
+	if len(r.rejected) != 1 || len(r.events) != 0 {
+		t.Errorf("%d events, rejected %+v", len(r.events), r.rejected)
+	}
+	r, _ = feed(t, lines("[2026-03-04 05:06:07] Failed to compile kernel", rows[1]))
+	if len(r.events) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Names that a customer chooses are written without escapes in old versions.
 func TestForgedNames(t *testing.T) {
 	for _, line := range []string{

@@ -138,8 +138,11 @@ func (p *Parser) release() {
 		return
 	}
 	h.statement = nil
+	if s.end != "" && !h.done {
+		h.doubt = doubtEndless
+	}
 	if h.doubt != "" {
-		p.reject(h.at, h.doubt, h.msg)
+		p.reject(h.at, h.doubt, preview(h.msg, s.private))
 		return
 	}
 	p.read(s, &h.prefix, h.msg, h.at)
@@ -150,15 +153,13 @@ func (p *Parser) read(s *statement, pre *prefix, msg []byte, at place) {
 		Locator: at.first, LocalAt: pre.local(), At: pre.at,
 		DP: pre.dp, TP: pre.tp, PP: pre.pp,
 	}
-	err := s.read(p, msg)
-	var bad unreadable
-	switch {
-	case err == nil:
+	switch err := s.read(p, msg); err {
+	case nil:
 		p.parsed(at)
-	case errors.As(err, &bad):
-		p.reject(at, string(bad), preview(msg, s.private))
-	default:
+	case errOther:
 		p.ignore(at)
+	default:
+		p.reject(at, err.Error(), preview(msg, s.private))
 	}
 }
 

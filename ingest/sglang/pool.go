@@ -22,7 +22,7 @@ func (p *Parser) readPool(msg []byte) error {
 			return unreadable("max_total_num_tokens line: a part is no name=value: the line is cut or wrapped")
 		}
 		if !isFigure(value) {
-			return unreadablef("max_total_num_tokens line: %s is no figure", name)
+			return unreadable("max_total_num_tokens line: a value is no figure")
 		}
 		var err error
 		switch string(name) {

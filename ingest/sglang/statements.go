@@ -63,7 +63,7 @@ var statements = []statement{
 	{start: "Request is disconnected from the client side", read: (*Parser).readAbort},
 	{start: "Request ", read: (*Parser).readOverPool},
 	{start: "Abort ", read: (*Parser).readAbort},
-	{start: "Failed to compile ", read: (*Parser).readAdmissionAbort, more: carrierGoesOn, end: ", self.rid='", private: true},
+	{start: "Failed to compile ", read: (*Parser).readAdmissionAbort, more: carrierGoesOn, opens: opensGrammar, end: ", self.rid='", private: true},
 	{start: "Failed to parse JSON part: ", read: readNothing, more: carrierGoesOn, end: ", JSON parse error: ", private: true},
 
 	{start: "Prefill transfer failed for request ", read: transferFailed("prefill")},

@@ -153,7 +153,7 @@ func (a *app) exitCode(err error) int {
 		return exitNoCase
 	case errors.Is(err, casestore.ErrInUse):
 		return exitInUse
-	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "required flag"):
 		fmt.Fprintln(a.stderr, "kvforensics: hint: see kvforensics --help")
 		return exitUsage
 	}

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,7 +90,20 @@ func (a *app) runSample(cmd *cobra.Command, out string, f sampleFlags) error {
 		return cancelled(cmd.Context(), fmt.Errorf("sample: %w", err))
 	}
 	if !a.quiet {
-		fmt.Fprintf(a.stdout, "%+v\n", s)
+		printSample(a.stdout, out, s)
 	}
 	return nil
+}
+
+func printSample(w io.Writer, out string, s sim.Summary) {
+	p := page{w}
+	p.line("wrote", "%s: %d gateway rows of %d tenants, %d nodes, %d files", out, s.Rows, s.Tenants, s.Nodes, len(s.Files))
+	var defects []string
+	for defect, n := range s.Totals.Suspects {
+		defects = append(defects, fmt.Sprintf("%d %s", n, defect))
+	}
+	slices.Sort(defects)
+	p.line("leaks", "%s", strings.Join(defects, ", "))
+	p.line("truth", "%s", s.TruthFile)
+	p.line("next", "kvforensics triage %s --case DIR", out)
 }

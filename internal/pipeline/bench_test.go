@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"kvforensics/internal/casestore"
+	"kvforensics/rules"
 )
 
 // benchRecords is the size of the file that both sides read. KVF_BENCH_RECORDS
@@ -149,4 +151,78 @@ func peakMB(b *testing.B) float64 {
 	}
 	b.Fatal("no VmHWM")
 	return 0
+}
+
+// BenchmarkFlag holds the size rule, and the whole flag step, against a query
+// written by hand that does the size rule's filter on the case's Parquet.
+func BenchmarkFlag(b *testing.B) {
+	ctx := context.Background()
+	dir := b.TempDir()
+	records := benchRecords(b)
+	folder := filepath.Join(dir, "evidence")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	writeBenchFile(b, filepath.Join(folder, "gateway.jsonl"), records)
+	if err := os.WriteFile(filepath.Join(folder, "incident.yaml"), []byte(benchPools()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	caseDir := filepath.Join(dir, "case")
+	c, err := casestore.Create(ctx, caseDir, casestore.Options{Command: "bench", Threads: 2})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := Ingest(ctx, c, IngestOptions{Paths: []string{folder}, Workers: 2}); err != nil {
+		b.Fatal(err)
+	}
+	all, err := rules.Builtin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	size := slices.DeleteFunc(slices.Clone(all), func(r *rules.Rule) bool { return r.Name != "oversize-answered" })
+	b.Run("size-rule", func(b *testing.B) {
+		for range b.N {
+			if err := rules.Run(ctx, c, size); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("flag", func(b *testing.B) {
+		for range b.N {
+			if err := Flag(ctx, c, all, Span{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("by-hand", func(b *testing.B) {
+		db, err := sql.Open("duckdb", "?threads=2")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer db.Close()
+		for range b.N {
+			_, err := db.Exec(`CREATE OR REPLACE TABLE suspects AS
+				SELECT request_id, tenant_id, received_at, prefill_node, decode_node, prompt_tokens, http_status
+				FROM read_parquet('` + filepath.Join(caseDir, casestore.ParquetDir) + `/*/*.parquet')
+				WHERE prompt_tokens >= 59994 AND prompt_tokens < 1048570 AND http_status BETWEEN 200 AND 299`)
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// benchPools states pools so small that some prompts of the bench file reach
+// the prefill limit.
+func benchPools() string {
+	var b strings.Builder
+	b.WriteString("nodes:\n")
+	for i := range 4 {
+		fmt.Fprintf(&b, "  - {name: pre-%d, role: prefill, engine: sglang, version: 0.5.18, pool_tokens: 60000, context_len: 1048576}\n", i)
+	}
+	for i := range 8 {
+		fmt.Fprintf(&b, "  - {name: dec-%d, role: decode, engine: sglang, version: 0.5.18, pool_tokens: 1310720, context_len: 1048576}\n", i)
+	}
+	return b.String()
 }

@@ -17,7 +17,7 @@ type Config struct {
 	From, To time.Time // of arrivals
 
 	Requests int    // gateway rows in all, the injected oversize ones among them
-	Trace    string // file with arrival times and lengths, "" for synthetic ones
+	Trace    string // file with arrival times and lengths, set at From; "" for synthetic ones
 
 	Tenants int
 	Nodes   []Node
@@ -148,7 +148,7 @@ func Default(seed uint64) Config {
 		},
 		Limits: Oversize{Served: 120, RefusedBoth: 20, RefusedSmall: 10, RefusedLength: 20, Unified: 10, UnifiedRefuse: 5},
 		Faults: Faults{
-			Abort: 0.02, AbortInFlight: 0.004, EarlyRelease: 0.001, OffloadReuse: 0.05, Error500: 0.001, Error503: 0.0005,
+			Abort: 0.02, AbortInFlight: 0.008, EarlyRelease: 0.001, OffloadReuse: 0.05, Error500: 0.001, Error503: 0.0005,
 			FlightWindow: 30 * time.Second, Restarts: 3, Flushes: 2, ProbeEvery: time.Minute,
 		},
 		Output: Output{Format: "jsonl"},
@@ -201,6 +201,10 @@ func (c *Config) validate() error {
 		return fmt.Errorf("simulate: no log shapes for engine version %q", c.Engine.Version)
 	case c.Output.Format != "jsonl" && c.Output.Format != "csv":
 		return fmt.Errorf("simulate: unknown gateway format %q", c.Output.Format)
+	}
+	limits := limitsOf(c)
+	if shortest := min(limits.prefillMin, limits.decodeMin); c.Load.PromptMax >= shortest {
+		return fmt.Errorf("simulate: ordinary prompts of %d tokens do not fit the smallest node (%d)", c.Load.PromptMax, shortest)
 	}
 	roles := map[evidence.Role]bool{}
 	for _, n := range c.Nodes {

@@ -79,6 +79,13 @@ func newDecodeRank(n *node, index int) *decodeRank {
 	return &decodeRank{node: n, index: index, pool: newPool(n.c, n.pool, !n.unified()), wakeAt: -1}
 }
 
+// room is how long the answer to a prompt may be, in tokens, as the engine
+// clips it.
+func (d *decodeRank) room(prompt int) int {
+	longest := min(d.node.c.cfg.Engine.ContextLen, d.tokens) - 1
+	return min(longest-prompt-1, d.tokens-d.node.ceilPage(prompt)-d.ps-1)
+}
+
 // enqueue lets r wait for its pages.
 func (d *decodeRank) enqueue(now micros, r *request) {
 	d.waiting = append(d.waiting, r)

@@ -69,11 +69,14 @@ func (d *decodeRank) landLate(now micros, late *request) {
 	for _, holder := range d.running {
 		d.exposeLate(holder, late)
 	}
-	d.mem.write(late.pages, 0, late.prompt, late.owner, 0)
+	d.mem.write(late.pages, late.lateFrom, late.prompt-late.lateFrom, late.owner, late.lateFrom)
 }
 
 func (d *decodeRank) exposeLate(holder, late *request) {
 	overlap(holder.pages, late.pages, func(page uint32, i, j int) {
+		if j*d.ps < late.lateFrom {
+			return
+		}
 		i += holder.freedTokens / d.ps
 		from, to := 0, min(d.ps, holder.prompt+holder.produced-1-i*d.ps)
 		if own, _ := holder.wrote(i, d.ps); holder.placeholder {

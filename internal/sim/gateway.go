@@ -167,9 +167,16 @@ func (g *gateway) fields(w *record, r *request, blank blanks) {
 	w.number("http_status", r.status, true)
 	w.text("finish_reason", r.reason)
 	w.text("api_key_id", name.keys[r.apiKey])
-	w.number("session_id", int(r.session), r.session > 0)
+	w.text("session_id", sessionName(r.session))
 	w.flag("stream", r.streamed)
 	w.flag("client_disconnected", r.left)
+}
+
+func sessionName(session uint64) string {
+	if session == 0 {
+		return ""
+	}
+	return "s-" + strconv.FormatUint(session, 36)
 }
 
 func indexOf(p *prefillRank) int {

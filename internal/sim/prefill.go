@@ -17,6 +17,7 @@ type prefillState struct {
 	flying      bool // KV is being copied
 	flightFrom  micros
 	flightTo    micros
+	lateFrom    int // tokens copied before an abort; the rest comes late
 	freedTokens int // of the prompt, by offload on the decode side
 }
 

@@ -178,8 +178,7 @@ func (r *request) intake(now micros) {
 		r.placeholder = true
 		r.p.node.log.rejected(now, r.p.index, r)
 	}
-	limit := min(c.cfg.Engine.ContextLen-1, r.d.node.pool-1)
-	r.target = max(1, min(r.target, limit-r.prompt-1))
+	r.target = max(1, min(r.target, r.d.room(r.prompt)))
 	r.stage = waiting
 	r.p.bootstrapping++
 	r.d.enqueue(now, r)
@@ -198,6 +197,10 @@ func (r *request) abort(now micros) {
 	c := r.d.node.c
 	if r.stage != arriving {
 		r.d.node.log.transferFailed(now, r.d.index, r, "Aborted by AbortReq.")
+	}
+	if r.flying {
+		r.lateFrom = r.promptOn() * int(now-r.flightFrom) / int(r.flightTo-r.flightFrom) / r.d.ps * r.d.ps
+		r.d.mem.write(r.pages, 0, r.lateFrom, r.owner, 0)
 	}
 	r.d.withdraw(now, r)
 	r.finish(c, now, 499, "abort")

@@ -20,6 +20,7 @@ type trace struct {
 	line  int
 	csv   bool
 	first micros // of the trace's own clock
+	last  micros // instant given last: arrivals go in order
 	from  micros
 	to    micros
 	left  int
@@ -59,7 +60,8 @@ func (t *trace) next() (at micros, prompt, answer int, ok bool, err error) {
 		if t.first < 0 {
 			t.first = at
 		}
-		at = t.from + max(0, at-t.first)
+		at = max(t.last, t.from+at-t.first)
+		t.last = at
 		t.left--
 		return at, max(1, prompt), max(1, answer), at < t.to, nil
 	}

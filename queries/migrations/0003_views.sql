@@ -8,31 +8,44 @@ SELECT r.*, p.node,
                      WHEN p.offset_s IS NOT NULL THEN timezone('UTC', r.local_at - to_seconds(p.offset_s)) END) AS logged_at
 FROM engine_records r LEFT JOIN placements p USING (source_id);
 
--- One row per request: what the gateway saw, filled in from the engine's
--- request lines where these joined; then requests that only an engine saw.
+-- One row per request, from three sides that exclude each other, so that a
+-- filter on the first, which is nearly all, reaches the stored columns:
+-- gateway records that joined no engine line, those that did (filled in from
+-- it), and requests that only an engine saw.
 CREATE VIEW requests AS
 SELECT g.source_id, g.line, g.byte_offset, g.byte_length,
        g.request_id, g.tenant_id, g.received_at, g.time_basis, g.utc_offset_min, g.model,
-       coalesce(g.prefill_node, p.node) AS prefill_node,
-       coalesce(g.prefill_rank, p.dp_rank) AS prefill_rank,
-       coalesce(g.decode_node, d.node) AS decode_node,
-       coalesce(g.decode_rank, d.dp_rank) AS decode_rank,
-       coalesce(g.bootstrap_room, d.bootstrap_room, p.bootstrap_room) AS bootstrap_room,
-       coalesce(g.prompt_tokens, d.prompt_tokens) AS prompt_tokens,
-       coalesce(g.cached_tokens, p.cached_tokens) AS cached_tokens,
-       coalesce(g.completion_tokens, d.completion_tokens) AS completion_tokens,
-       p.prompt_tokens AS prefill_prompt_tokens,
-       d.prompt_tokens AS decode_prompt_tokens,
+       g.prefill_node, g.prefill_rank, g.decode_node, g.decode_rank, g.bootstrap_room,
+       g.prompt_tokens, g.cached_tokens, g.completion_tokens,
+       NULL::BIGINT AS prefill_prompt_tokens, NULL::BIGINT AS decode_prompt_tokens,
        coalesce(g.ttft_ms, epoch_us(g.first_token_at - g.received_at) / 1000) AS ttft_ms,
-       coalesce(g.e2e_ms, epoch_us(g.finished_at - g.received_at) / 1000, d.e2e_ms) AS e2e_ms,
+       coalesce(g.e2e_ms, epoch_us(g.finished_at - g.received_at) / 1000) AS e2e_ms,
        coalesce(g.first_token_at, g.received_at + to_microseconds(round(g.ttft_ms * 1000)::BIGINT)) AS first_token_at,
-       coalesce(g.finished_at, g.aborted_at, g.received_at + to_microseconds(round(g.e2e_ms * 1000)::BIGINT), d.last_seen_at) AS finished_at,
-       g.aborted_at, g.http_status,
-       coalesce(g.finish_reason, d.finish_reason) AS finish_reason,
+       coalesce(g.finished_at, g.aborted_at, g.received_at + to_microseconds(round(g.e2e_ms * 1000)::BIGINT)) AS finished_at,
+       g.aborted_at, g.http_status, g.finish_reason,
+       g.api_key_id, g.session_id, g.retry_of, g.stream, g.client_disconnected, g.extra,
+       NULL::VARCHAR AS joined_by
+FROM gateway_records g
+WHERE NOT EXISTS (FROM request_joins j WHERE j.source_id = g.source_id AND j.line = g.line)
+  AND NOT EXISTS (FROM duplicate_records x WHERE x.source_id = g.source_id AND x.line = g.line)
+UNION ALL
+SELECT g.source_id, g.line, g.byte_offset, g.byte_length,
+       g.request_id, g.tenant_id, g.received_at, g.time_basis, g.utc_offset_min, g.model,
+       coalesce(g.prefill_node, p.node), coalesce(g.prefill_rank, p.dp_rank),
+       coalesce(g.decode_node, d.node), coalesce(g.decode_rank, d.dp_rank),
+       coalesce(g.bootstrap_room, d.bootstrap_room, p.bootstrap_room),
+       coalesce(g.prompt_tokens, d.prompt_tokens), coalesce(g.cached_tokens, p.cached_tokens),
+       coalesce(g.completion_tokens, d.completion_tokens),
+       p.prompt_tokens, d.prompt_tokens,
+       coalesce(g.ttft_ms, epoch_us(g.first_token_at - g.received_at) / 1000),
+       coalesce(g.e2e_ms, epoch_us(g.finished_at - g.received_at) / 1000, d.e2e_ms),
+       coalesce(g.first_token_at, g.received_at + to_microseconds(round(g.ttft_ms * 1000)::BIGINT)),
+       coalesce(g.finished_at, g.aborted_at, g.received_at + to_microseconds(round(g.e2e_ms * 1000)::BIGINT), d.last_seen_at),
+       g.aborted_at, g.http_status, coalesce(g.finish_reason, d.finish_reason),
        g.api_key_id, g.session_id, g.retry_of, g.stream, g.client_disconnected, g.extra,
        j.joined_by
 FROM gateway_records g
-LEFT JOIN request_joins j ON j.source_id = g.source_id AND j.line = g.line
+JOIN request_joins j ON j.source_id = g.source_id AND j.line = g.line
 LEFT JOIN engine_requests p ON p.engine_request_id = j.prefill_request
 LEFT JOIN engine_requests d ON d.engine_request_id = j.decode_request
 WHERE NOT EXISTS (FROM duplicate_records x WHERE x.source_id = g.source_id AND x.line = g.line)
