@@ -139,8 +139,10 @@ func TestTruth(t *testing.T) {
 			t.Errorf("%s (%s) was answered with %d", c.RequestID, c.Kind, byID[c.RequestID].HTTPStatus)
 		}
 	}
-	for kind, n := range map[string]int{"refused_both": want.RefusedBoth, "refused_decode": want.RefusedSmall,
-		"refused_length": want.RefusedLength, "unified_served": want.Unified, "unified_refused": want.UnifiedRefuse} {
+	if got := kinds["refused_both"] + kinds["refused_decode"]; got != want.RefusedBoth+want.RefusedSmall || kinds["refused_decode"] == 0 {
+		t.Errorf("nodes refused %d prompts, the decode node alone %d", got, kinds["refused_decode"])
+	}
+	for kind, n := range map[string]int{"refused_length": want.RefusedLength, "unified_served": want.Unified, "unified_refused": want.UnifiedRefuse} {
 		if kinds[kind] != n {
 			t.Errorf("%d controls %s, want %d", kinds[kind], kind, n)
 		}

@@ -41,7 +41,8 @@ type Truth struct {
 //
 // For oversize-placeholder the slots of all sources, UnwrittenSlots and
 // EngineSlots sum to prompt_tokens - 1: all that was reserved for the prompt
-// but the one token that came.
+// but the one token that came. For offload-slot-reuse a slot counts once for
+// each request that wrote it while the suspect attended to it.
 type Suspect struct {
 	RequestID    string    `json:"request_id"`
 	TenantID     string    `json:"tenant_id"`
@@ -82,7 +83,7 @@ type Source struct {
 type Control struct {
 	RequestID    string `json:"request_id"`
 	TenantID     string `json:"tenant_id"`
-	Kind         string `json:"kind"` // refused_both, refused_decode, refused_length, unified_served, unified_refused
+	Kind         string `json:"kind"` // refused_both (nodes), refused_decode (node alone), refused_length (tokenizer), unified_served, unified_refused
 	PrefillNode  string `json:"prefill_node"`
 	DecodeNode   string `json:"decode_node"`
 	PromptTokens int    `json:"prompt_tokens"`
@@ -176,7 +177,7 @@ func (t *truthWriter) ended(r *request) {
 	if r.placeholder && r.status == 200 {
 		t.totals.OversizeServed++
 	}
-	if kind := controlKinds[r.kind]; kind != "" {
+	if kind := controlKind(r); kind != "" {
 		t.controls = append(t.controls, Control{
 			RequestID: t.c.requestID(r.number), TenantID: t.names[r.tenant].ID, Kind: kind,
 			PrefillNode: r.p.node.cfg.Name, DecodeNode: r.d.node.cfg.Name, PromptTokens: r.prompt, HTTPStatus: r.status,
@@ -187,9 +188,23 @@ func (t *truthWriter) ended(r *request) {
 	}
 }
 
-var controlKinds = map[kind]string{
-	oversizeBoth: "refused_both", oversizeSmall: "refused_decode", oversizeLength: "refused_length",
-	unifiedServed: "unified_served", unifiedRefused: "unified_refused",
+// controlKind says in which way an injected prompt was treated as it should
+// be, "" for all other requests.
+func controlKind(r *request) string {
+	switch r.kind {
+	case unifiedServed:
+		return "unified_served"
+	case unifiedRefused:
+		return "unified_refused"
+	case oversizeLength:
+		return "refused_length"
+	case oversizeBoth, oversizeSmall:
+		if r.prompt < r.p.node.limit {
+			return "refused_decode"
+		}
+		return "refused_both"
+	}
+	return ""
 }
 
 func (t *truthWriter) suspect(r *request, x *exposure) {
