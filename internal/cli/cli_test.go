@@ -179,3 +179,55 @@ func caseDigest(t *testing.T, dir string) string {
 	}
 	return b.String()
 }
+
+// A second process is told who holds the case.
+func TestCaseInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "case")
+	c, err := casestore.Create(context.Background(), dir, casestore.Options{Command: "kvforensics tests", Now: time.Date(2026, 9, 9, 0, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, args := range [][]string{{"flag", "--case", dir}, {"query", "suspects", "--case", dir}} {
+		code, text := runProgram(t, -1, args...)
+		want := fmt.Sprintf("case in use by process %d (kvforensics tests) since 2026-09-09T00:00:00Z", os.Getpid())
+		if code != exitInUse || !strings.Contains(text, want) {
+			t.Errorf("%v: exit code %d: %s", args, code, text)
+		}
+	}
+}
+
+// An interrupt stops a statement that would run for ever.
+func TestInterruptStopsAQuery(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "case")
+	c, err := casestore.Create(context.Background(), dir, casestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("kvforensics", "query", "--case", dir, "--sql", "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range % 7 = b.range % 5")
+	out := &strings.Builder{}
+	cmd.Stderr = out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The process may not have installed its handler yet; then the signal ends
+	// it without an exit code, and the test tries no further.
+	time.Sleep(2 * time.Second)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- cmd.Wait() }()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second):
+		cmd.Process.Kill()
+		t.Fatal("the query went on after an interrupt")
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}

@@ -130,7 +130,7 @@ func Default(seed uint64) Config {
 		Nodes: []Node{
 			{Name: "pre-0", Role: evidence.RolePrefill, Ranks: 2, PoolTokens: 409_600},
 			{Name: "pre-1", Role: evidence.RolePrefill, Ranks: 2, PoolTokens: 409_600},
-			{Name: "dec-0", Role: evidence.RoleDecode, Ranks: 2, PoolTokens: 491_520},
+			{Name: "dec-0", Role: evidence.RoleDecode, Ranks: 2, PoolTokens: 655_360},
 			{Name: "dec-1", Role: evidence.RoleDecode, Ranks: 2, PoolTokens: 655_360, Timezone: "Europe/London"},
 			{Name: "dec-off", Role: evidence.RoleDecode, Ranks: 1, PoolTokens: 196_608, Offload: true},
 			{Name: "dec-small", Role: evidence.RoleDecode, Ranks: 1, PoolTokens: 131_072},
