@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+
+	"kvforensics/internal/evidence"
+)
+
+func TestBuiltinRulesAreRead(t *testing.T) {
+	list, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, r := range list {
+		if twin, twice := ids[r.ID]; twice {
+			t.Errorf("%s and %s share an id", r.Name, twin)
+		}
+		ids[r.ID] = r.Name
+		if r.File != "rules/builtin/"+r.Name+".yaml" {
+			t.Errorf("%s lies in %s", r.Name, r.File)
+		}
+	}
+	if len(list) < 7 {
+		t.Errorf("%d rules", len(list))
+	}
+	if got := strings.Join(Uncovered(list), " "); got != "abort-late-write abort-early-release offload-slot-reuse" {
+		t.Errorf("uncovered: %s", got)
+	}
+}
+
+const goodRule = `id: 5f0c1f3a-7d0e-4f0b-9a43-0e0a5c1f7bff
+name: a-rule
+title: t
+defect: oversize-placeholder
+level: strong
+family: size
+explanation: e
+references: [r]
+applies: "true"
+needs: [{field: prompt_tokens}]
+sql: SELECT 1
+`
+
+func TestRuleErrorsNameTheirPlace(t *testing.T) {
+	if _, err := Read("r.yaml", []byte(goodRule)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"level: strong", "level: sure", `r.yaml:5:1: level: want context, possible, strong or certain, not "sure"`},
+		{"defect: oversize-placeholder", "defect: odd", "r.yaml:4:1: defect: want one of"},
+		{"family: size", "famly: size", `r.yaml:6:1: unknown key "famly", did you mean "family"?`},
+		{"sql: SELECT 1", "sql: SELECT $x", "r.yaml:11:1: sql: $x is no parameter or constant of the rule"},
+		{"id: 5f0c1f3a-7d0e-4f0b-9a43-0e0a5c1f7bff", "id: 7", `r.yaml:1:1: id: want a UUID in lower case, not "7"`},
+	} {
+		_, err := Read("r.yaml", []byte(strings.Replace(goodRule, c.from, c.to, 1)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.to, err, c.want)
+		}
+	}
+	// All errors are reported, not the first.
+	broken := strings.Replace(strings.Replace(goodRule, "level: strong", "level: sure", 1), "id: 5f0c", "id: XX", 1)
+	if _, err := Read("r.yaml", []byte(broken)); strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVersionsInOrder(t *testing.T) {
+	order := []string{"0.4.4", "0.4.5", "0.4.5.post1", "0.4.6rc0", "0.4.6", "0.4.6.post5", "0.5.0rc0", "0.5.0rc1", "0.5.0", "0.5.9", "0.5.10", "0.5.18", "0.5.20", "0.10.0", "1.0.0"}
+	for i := range order {
+		for k := range order {
+			a, okA := parseVersion(order[i])
+			b, okB := parseVersion("v" + order[k])
+			if !okA || !okB || a.less(b) != (i < k) {
+				t.Errorf("%s < %s: %t", order[i], order[k], a.less(b))
+			}
+		}
+	}
+	for _, odd := range []string{"", "main", "0.5", "0.5.x", "0.4.1 (git)", "2026-08 nightly", "0.5.6.dev12+gabc"} {
+		if _, ok := parseVersion(odd); ok && odd != "0.5" {
+			t.Errorf("%q was taken for a release", odd)
+		}
+	}
+}
+
+func TestAdvisoryStates(t *testing.T) {
+	list, err := Advisories()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"0.4.5": "unverified", "0.4.5.post1": "affected", "0.5.18": "affected", "0.5.19": "unverified",
+		"0.5.20": "fixed", "0.5.21": "fixed", "": "unknown version", "main": "unknown version",
+	}
+	for version, state := range want {
+		for _, m := range MatchAll([]evidence.Pool{{ID: 1, Engine: "sglang", EngineVersion: version}}, list) {
+			if m.Advisory == "sglang-30233" && m.State != state {
+				t.Errorf("%q: %s, want %s", version, m.State, state)
+			}
+		}
+	}
+	if m := MatchAll([]evidence.Pool{{Engine: "vllm", EngineVersion: "0.5.18"}}, list); len(m) != 0 {
+		t.Errorf("another engine matched: %+v", m)
+	}
+}
