@@ -132,7 +132,7 @@ func (r typedRows) Next() ([]any, error) {
 func (a *app) write(file string, format output.Format, columns []output.Column, rows output.Rows) error {
 	if file == "" {
 		w := bufio.NewWriterSize(a.stdout, 64<<10)
-		if _, err := output.Write(w, format, columns, rows); err != nil {
+		if err := output.Write(w, format, columns, rows); err != nil {
 			return err
 		}
 		return w.Flush()
@@ -143,7 +143,7 @@ func (a *app) write(file string, format output.Format, columns []output.Column, 
 		return fmt.Errorf("write output: %w", err)
 	}
 	w := bufio.NewWriterSize(f, 64<<10)
-	_, err = output.Write(w, format, columns, rows)
+	err = output.Write(w, format, columns, rows)
 	if err = errors.Join(err, w.Flush(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
