@@ -93,11 +93,12 @@ func lacking(ctx context.Context, c Case, r *Rule) (string, error) {
 func runAll(ctx context.Context, c Case, list []*Rule) error {
 	statements := map[string]string{}
 	for _, r := range list {
-		text, err := r.statement(ctx, c)
+		query, err := r.Query(ctx, c)
 		if err != nil {
 			return fmt.Errorf("rule %s: %w", r.Name, err)
 		}
-		statements[r.Name] = text
+		statements[r.Name] = fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line, level, reason, input_limit, ttft_bound_ms, probability
+			FROM (%s) ORDER BY source_id, line`, quote(r.Name), query)
 	}
 	return c.InTransaction(ctx, func(exec func(string, ...any) error) error {
 		if err := exec("DELETE FROM hits"); err != nil {
@@ -112,9 +113,8 @@ func runAll(ctx context.Context, c Case, list []*Rule) error {
 	})
 }
 
-// statement gives the rule's SQL with the values of its parameters and
-// constants, as an insertion of its hits.
-func (r *Rule) statement(ctx context.Context, c Case) (string, error) {
+// Query gives the rule's SQL with the values of its parameters and constants.
+func (r *Rule) Query(ctx context.Context, c Case) (string, error) {
 	values := map[string]string{}
 	for _, p := range r.Parameters {
 		values["$"+p.Name] = strconv.FormatFloat(p.Default, 'g', -1, 64)
@@ -129,9 +129,7 @@ func (r *Rule) statement(ctx context.Context, c Case) (string, error) {
 			values["$"+k.Name] = strconv.FormatInt(n.Int64, 10)
 		}
 	}
-	text := mark.ReplaceAllStringFunc(r.SQL, func(m string) string { return values[m] })
-	return fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line, level, reason, input_limit, ttft_bound_ms, probability
-		FROM (%s) ORDER BY source_id, line`, quote(r.Name), text), nil
+	return mark.ReplaceAllStringFunc(r.SQL, func(m string) string { return values[m] }), nil
 }
 
 // assess counts, in one scan for all rules, the rows that each rule could

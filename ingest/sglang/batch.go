@@ -30,7 +30,7 @@ func (p *Parser) readPrefillBatch(msg []byte) error {
 	}
 	e := &p.event
 	e.Kind = evidence.EventPrefillBatch
-	if err := p.batchFields(rest, prefillOnly); err != nil {
+	if err := p.batchFields(rest); err != nil {
 		return err
 	}
 	if !e.Batch.NewSeqs.Known || !e.Batch.NewTokens.Known {
@@ -47,7 +47,7 @@ func (p *Parser) readDecodeBatch(msg []byte) error {
 	}
 	e := &p.event
 	e.Kind = evidence.EventDecodeBatch
-	if err := p.batchFields(rest, decodeOnly); err != nil {
+	if err := p.batchFields(rest); err != nil {
 		return err
 	}
 	if !e.Batch.RunningReqs.Known {
@@ -73,17 +73,9 @@ func batchBody(b []byte) ([]byte, error) {
 	return b[2:], nil
 }
 
-// Fields that only one side of a disaggregated pair prints.
-type side int
-
-const (
-	prefillOnly side = iota
-	decodeOnly
-)
-
 // batchFields reads fields by their names; their order and number differ by
 // version.
-func (p *Parser) batchFields(b []byte, s side) error {
+func (p *Parser) batchFields(b []byte) error {
 	e := &p.event
 	full := evidence.Opt[float64]{}
 	for len(b) > 0 {
@@ -127,13 +119,17 @@ func (p *Parser) batchFields(b []byte, s side) error {
 			err = setCount(&e.Batch.RetractedReqs, name, value)
 		case "#prealloc-req":
 			err = setCount(&e.Batch.PreallocReqs, name, value)
-			e.Role = s.role()
+			if e.Kind == evidence.EventDecodeBatch {
+				e.Role = evidence.RoleDecode
+			}
 		case "#unbootstrapped-req", "#bootstrap-req":
 			err = setCount(&e.Batch.PreallocReqs, name, value)
 			e.Role = evidence.RolePrefill
-		case "#transferring-req", "#inflight-req":
+		case "#transferring-req":
 			err = setCount(&e.Batch.TransferReqs, name, value)
 			e.Role = evidence.RolePrefill
+		case "#inflight-req": // in prefill batches; the corpus takes it for no statement of role
+			err = setCount(&e.Batch.TransferReqs, name, value)
 		case "#transfer-req":
 			err = setCount(&e.Batch.TransferReqs, name, value)
 			e.Role = evidence.RoleDecode
@@ -146,13 +142,6 @@ func (p *Parser) batchFields(b []byte, s side) error {
 		e.Batch.Usage = full
 	}
 	return nil
-}
-
-func (s side) role() evidence.Role {
-	if s == prefillOnly {
-		return evidence.RolePrefill
-	}
-	return evidence.RoleDecode
 }
 
 // readRetraction reads "#retracted_reqs: 1, #new_token_ratio: 0.1474 -> 0.1845".

@@ -77,10 +77,6 @@ var manyRoles = map[string][]evidence.Role{
 	"41": {evidence.RolePrefill, evidence.RoleDecode},
 }
 
-// Roles that the index leaves open although the fields imply them: only a
-// prefill node prints #prealloc-req and #inflight-req in a prefill batch.
-var impliedRole = map[string]evidence.Role{"66": evidence.RolePrefill}
-
 func TestCorpus(t *testing.T) {
 	dir, list := corpus(t)
 	for _, x := range list {
@@ -158,9 +154,6 @@ func checkRole(t *testing.T, x expected, facts Facts) {
 	}
 	if want == "null" {
 		want = evidence.RoleUnified
-	}
-	if implied, ok := impliedRole[x.File[:2]]; ok {
-		want = implied
 	}
 	if facts.Role() != want {
 		t.Errorf("role %q, want %q: %v", facts.Role(), want, facts.Roles)

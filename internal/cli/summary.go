@@ -144,11 +144,19 @@ func (p page) suspects(s pipeline.Summary) {
 	}
 	p.list("", defects, "suspects")
 	r := s.Recipients
-	p.line("recipients", "%d – %.1f – %d (floor – best – ceiling)", r.Floor, r.Best, r.Ceiling)
+	p.line("recipients", "%d – %.1f – %d (floor – best – ceiling)%s", r.Floor, r.Best, r.Ceiling, uncounted(s.Uncovered))
 	p.line("", "floor: certain; best: certain and strong by probability; ceiling: all suspects and %d rows not assessed", r.Blind)
 	t := s.Tenants
 	p.line("tenants", "%d in the rows; as recipients %d with a certain, %d a strong, %d a possible suspect", t.All, t.Certain, t.Strong, t.Possible)
 	p.line("", "as sources: none is ruled out, for whose data was read is not worked out by this step")
+}
+
+// uncounted says what the range leaves out.
+func uncounted(defects string) string {
+	if defects == "" {
+		return ""
+	}
+	return ", without the defects that no rule looks for"
 }
 
 func (p page) gaps(s pipeline.Summary) {
