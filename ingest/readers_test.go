@@ -90,7 +90,7 @@ func record(t testing.TB, mem memory.Allocator, columns []testColumn) arrow.Reco
 	}
 	var arrays []arrow.Array
 	for _, c := range columns {
-		a, _, err := array.FromJSON(mem, c.kind, strings.NewReader("["+strings.Join(c.values, ",")+"]"), array.WithUseNumber())
+		a, _, err := array.FromJSON(mem, c.kind, strings.NewReader("["+strings.Join(c.values, ",")+"]"))
 		if err != nil {
 			t.Fatalf("column %s: %v", c.name, err)
 		}

@@ -64,7 +64,7 @@ type dueStep struct {
 	req   *request
 }
 
-func (a dueStep) less(b dueStep) bool {
+func (a dueStep) Less(b dueStep) bool {
 	switch {
 	case a.step != b.step:
 		return a.step < b.step

@@ -19,19 +19,19 @@ type event struct {
 	do    func(now micros)
 }
 
-func (e event) less(f event) bool {
+func (e event) Less(f event) bool {
 	return e.at < f.at || e.at == f.at && e.order < f.order
 }
 
 // queue is a binary heap; pop gives the least item.
-type queue[T interface{ less(T) bool }] struct{ items []T }
+type queue[T interface{ Less(T) bool }] struct{ items []T }
 
 func (q *queue[T]) push(x T) {
 	q.items = append(q.items, x)
 	i := len(q.items) - 1
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !x.less(q.items[parent]) {
+		if !x.Less(q.items[parent]) {
 			break
 		}
 		q.items[i] = q.items[parent]
@@ -61,10 +61,10 @@ func (q *queue[T]) sink(x T) {
 		if child >= len(q.items) {
 			break
 		}
-		if child+1 < len(q.items) && q.items[child+1].less(q.items[child]) {
+		if child+1 < len(q.items) && q.items[child+1].Less(q.items[child]) {
 			child++
 		}
-		if !q.items[child].less(x) {
+		if !q.items[child].Less(x) {
 			break
 		}
 		q.items[i] = q.items[child]

@@ -56,7 +56,6 @@ type workload struct {
 	sources  []arrivals
 	pending  []arrival // the next one of each source
 	alive    []bool
-	err      error
 	sessions sessionTable
 	tenants  zipf
 	rng      *rand.Rand
