@@ -125,6 +125,9 @@ func flip(b []byte) []byte {
 }
 
 func TestBombIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("inflates a gigabyte")
+	}
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
@@ -268,6 +271,9 @@ func TestGrowingFileIsReadAsItWasAndSaidSo(t *testing.T) {
 }
 
 func TestManySmallFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 10,000 files")
+	}
 	dir := t.TempDir()
 	for i := range 10_000 {
 		line := fmt.Sprintf(`{"request_id":"r%d","tenant_id":"t","received_at":%d}`+"\n", i, 1787788800+i)

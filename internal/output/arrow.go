@@ -1,8 +1,10 @@
 package output
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,8 +16,12 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
-// batchRows bounds an Arrow batch and a Parquet row group.
-const batchRows = 64 << 10
+// An Arrow batch, which is also a Parquet row group, ends at whichever comes
+// first. The bytes are those of text, of which evidence may bring any amount.
+const (
+	batchRows  = 64 << 10
+	batchBytes = 64 << 20
+)
 
 // batchSink is the writer of one of Arrow's file formats.
 type batchSink interface {
@@ -25,9 +31,37 @@ type batchSink interface {
 
 // columnar gathers rows into batches for a sink.
 type columnar struct {
+	columns []Column
 	builder *array.RecordBuilder
 	sink    batchSink
 	rows    int
+	bytes   int
+}
+
+func newArrow(w *bufio.Writer, columns []Column, mem memory.Allocator) (writer, error) {
+	schema := schemaOf(columns)
+	return newColumnar(columns, schema, ipc.NewWriter(w, ipc.WithSchema(schema), ipc.WithAllocator(mem)), mem), nil
+}
+
+// newParquet names a fixed creator: with the library's version, an upgrade
+// would change the digest of an old result.
+func newParquet(w *bufio.Writer, columns []Column, mem memory.Allocator) (writer, error) {
+	properties := parquet.NewWriterProperties(parquet.WithAllocator(mem), parquet.WithCreatedBy("kvforensics"),
+		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithMaxRowGroupLength(batchRows))
+	schema := schemaOf(columns)
+	sink, err := pqarrow.NewFileWriter(schema, noClose{w}, properties,
+		pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(mem), pqarrow.WithStoreSchema()))
+	if err != nil {
+		return nil, err
+	}
+	return newColumnar(columns, schema, sink, mem), nil
+}
+
+// noClose leaves the caller's file open: pqarrow closes what it can.
+type noClose struct{ io.Writer }
+
+func newColumnar(columns []Column, schema *arrow.Schema, sink batchSink, mem memory.Allocator) *columnar {
+	return &columnar{columns: columns, builder: array.NewRecordBuilder(mem, schema), sink: sink}
 }
 
 func schemaOf(columns []Column) *arrow.Schema {
@@ -49,7 +83,7 @@ func arrowType(t Type) arrow.DataType {
 	case Bool:
 		return arrow.FixedWidthTypes.Boolean
 	case Time:
-		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+		return arrow.FixedWidthTypes.Timestamp_us
 	case WallTime:
 		return &arrow.TimestampType{Unit: arrow.Microsecond}
 	case TextList:
@@ -58,105 +92,84 @@ func arrowType(t Type) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-func newColumnar(columns []Column, open func(*arrow.Schema) (batchSink, error)) (writer, error) {
-	schema := schemaOf(columns)
-	sink, err := open(schema)
-	if err != nil {
-		return nil, err
-	}
-	return &columnar{builder: array.NewRecordBuilder(memory.DefaultAllocator, schema), sink: sink}, nil
-}
-
-func newArrow(w io.Writer, columns []Column) (writer, error) {
-	return newColumnar(columns, func(s *arrow.Schema) (batchSink, error) { return ipc.NewWriter(w, ipc.WithSchema(s)), nil })
-}
-
-func newParquet(w io.Writer, columns []Column) (writer, error) {
-	properties := parquet.NewWriterProperties(
-		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCreatedBy("kvforensics"), parquet.WithMaxRowGroupLength(batchRows))
-	return newColumnar(columns, func(s *arrow.Schema) (batchSink, error) {
-		return pqarrow.NewFileWriter(s, noClose{w}, properties, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
-	})
-}
-
-// noClose leaves the caller's file open: pqarrow closes what it can.
-type noClose struct{ io.Writer }
-
 func (c *columnar) row(values []any) error {
 	for i, v := range values {
-		if err := appendValue(c.builder.Field(i), v); err != nil {
-			return err
+		if !c.add(i, v) {
+			return fmt.Errorf("column %s: %T does not fit %s", c.columns[i].Name, v, arrowType(c.columns[i].Type))
 		}
 	}
-	if c.rows++; c.rows == batchRows {
+	if c.rows++; c.rows == batchRows || c.bytes >= batchBytes {
 		return c.flush()
 	}
 	return nil
 }
 
+// add appends a value to a column, unless it is of the wrong type.
+func (c *columnar) add(column int, v any) bool {
+	to := c.builder.Field(column)
+	switch x := v.(type) {
+	case nil:
+		to.AppendNull()
+		return true
+	case string:
+		c.bytes += len(x)
+		return appendTo(to, validUTF8(x))
+	case []string:
+		return c.addList(to, x)
+	case int64:
+		return appendTo(to, x)
+	case uint64:
+		return appendTo(to, x)
+	case float64:
+		return appendTo(to, x)
+	case bool:
+		return c.columns[column].Type == Bool && appendTo(to, x) // a list's builder has an Append(bool) too
+	case time.Time:
+		return appendTo(to, arrow.Timestamp(micros(c.columns[column].Type, x)))
+	}
+	return false
+}
+
+func (c *columnar) addList(to array.Builder, list []string) bool {
+	lists, ok := to.(*array.ListBuilder)
+	if !ok {
+		return false
+	}
+	lists.Append(true)
+	for _, s := range list {
+		c.bytes += len(s)
+		appendTo(lists.ValueBuilder(), validUTF8(s))
+	}
+	return true
+}
+
+func appendTo[T any](to array.Builder, v T) bool {
+	b, ok := to.(interface{ Append(T) })
+	if ok {
+		b.Append(v)
+	}
+	return ok
+}
+
+// validUTF8 keeps one bad byte from making a whole file unreadable.
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
 func (c *columnar) flush() error {
 	batch := c.builder.NewRecordBatch()
 	defer batch.Release()
-	c.rows = 0
+	c.rows, c.bytes = 0, 0
 	return c.sink.Write(batch)
 }
 
-func (c *columnar) close() error {
+func (c *columnar) close(whole bool) error {
 	defer c.builder.Release()
+	if !whole {
+		return nil
+	}
 	if c.rows > 0 {
 		if err := c.flush(); err != nil {
 			return err
 		}
 	}
 	return c.sink.Close()
-}
-
-func appendValue(to array.Builder, v any) error {
-	if v == nil {
-		to.AppendNull()
-		return nil
-	}
-	switch b := to.(type) {
-	case *array.StringBuilder:
-		if x, ok := v.(string); ok {
-			b.Append(x)
-			return nil
-		}
-	case *array.Int64Builder:
-		if x, ok := v.(int64); ok {
-			b.Append(x)
-			return nil
-		}
-	case *array.Uint64Builder:
-		if x, ok := v.(uint64); ok {
-			b.Append(x)
-			return nil
-		}
-	case *array.Float64Builder:
-		if x, ok := v.(float64); ok {
-			b.Append(x)
-			return nil
-		}
-	case *array.BooleanBuilder:
-		if x, ok := v.(bool); ok {
-			b.Append(x)
-			return nil
-		}
-	case *array.TimestampBuilder:
-		if x, ok := v.(time.Time); ok {
-			b.Append(arrow.Timestamp(x.UnixMicro()))
-			return nil
-		}
-	case *array.ListBuilder:
-		if list, ok := v.([]string); ok {
-			b.Append(true)
-			for _, s := range list {
-				if err := appendValue(b.ValueBuilder(), s); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	return fmt.Errorf("value %v of type %T in a column of %s", v, v, to.Type())
 }

@@ -9,9 +9,11 @@ import (
 
 // Inert makes text harmless on a terminal: control characters, invisible
 // format characters, bidirectional overrides and invalid UTF-8 become visible
-// escapes.
-func Inert(s string) string {
-	if !strings.ContainsFunc(s, dangerous) && utf8.ValidString(s) {
+// escapes, \x1b or \u202e. A backslash in the text stays as it is.
+func Inert(s string) string { return escape(s, hidden) }
+
+func escape(s string, unwanted func(rune) bool) string {
+	if !strings.ContainsFunc(s, unwanted) && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
@@ -20,9 +22,9 @@ func Inert(s string) string {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !dangerous(r):
+		case !unwanted(r):
 			b.WriteRune(r)
-		case r < 0x100:
+		case r < utf8.RuneSelf:
 			fmt.Fprintf(&b, `\x%02x`, r)
 		case r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, r)
@@ -34,28 +36,12 @@ func Inert(s string) string {
 	return b.String()
 }
 
-// dangerous runes are not printed as they are. Blanks other than the ordinary
-// one are listed by category Z: they can hide what follows.
-func dangerous(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || r >= 0xe0100 && r <= 0xe01ef
-}
-
-// noFormula keeps a spreadsheet from running a cell: a text that begins like a
-// formula gets an apostrophe, unless it is a plain number.
-func noFormula(s string) string {
-	start := strings.TrimLeft(s, " \u00a0\u3000")
-	if start == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", firstRune(start)) || plainNumber(start) {
-		return s
+// hidden runes steer a terminal or show nothing: controls, format characters,
+// line separators, private and unassigned code points, fillers, variation
+// selectors. Blanks stay: ordinary French and Japanese text has its own.
+func hidden(r rune) bool {
+	if r < unicode.MaxASCII {
+		return r < ' '
 	}
-	return "'" + s
-}
-
-func firstRune(s string) rune {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r
-}
-
-func plainNumber(s string) bool {
-	digits := strings.TrimLeft(s, "+-")
-	return len(s)-len(digits) <= 1 && digits != "" && strings.Trim(digits, "0123456789.") == "" && strings.Count(digits, ".") <= 1
+	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
