@@ -13,6 +13,7 @@ import (
 
 const (
 	blockBytes = 4 << 20
+	firstBytes = 64 << 10 // of a source: most small files fit, and need no more memory
 	// maxLineBytes bounds one line: a record beyond it is rejected by its
 	// place, and memory stays bounded whatever the evidence holds.
 	maxLineBytes = 128 << 20
@@ -152,8 +153,12 @@ func (r *blockReader) next(buffer []byte) (*block, error) {
 	}
 	data := append(buffer[:0], r.rest...)
 	r.rest = nil
+	want := blockBytes
+	if r.line == 0 {
+		want = firstBytes
+	}
 	for {
-		full, err := fill(r.content, data, blockBytes)
+		full, err := fill(r.content, data, want)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
@@ -162,6 +167,7 @@ func (r *blockReader) next(buffer []byte) (*block, error) {
 			r.done = true
 			return r.last(data)
 		}
+		want = blockBytes
 		if n := r.encoding.endOfLines(data); n > 0 {
 			r.rest = bytes.Clone(data[n:])
 			return r.emit(data[:n]), nil

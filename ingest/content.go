@@ -53,7 +53,7 @@ func openContent(path string, onRead func(n int)) (*content, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	c := &content{file: file, size: info.Size(), digest: sha256.New(), onRead: onRead, release: func() {}}
-	c.raw = bufio.NewReaderSize(io.TeeReader(io.LimitReader(file, c.size), counting{c}), 1<<20)
+	c.raw = bufio.NewReaderSize(io.TeeReader(io.LimitReader(file, c.size), counting{c}), int(min(c.size+1, 1<<20)))
 	if err := c.inflate(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

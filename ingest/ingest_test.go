@@ -134,9 +134,9 @@ func TestBombIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Write(records(1))
-	zeros := bytes.Repeat([]byte{'\n'}, 1<<20)
+	filler := bytes.Repeat([]byte{'x'}, 1<<20)
 	for range 1200 {
-		w.Write(zeros)
+		w.Write(filler)
 	}
 	w.Close()
 	m := read(t, Options{}, write(t, "bomb.jsonl.zst", b.Bytes()))
