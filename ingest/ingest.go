@@ -24,6 +24,7 @@ type Load interface {
 	Rows(lane, sourceID int, requests []evidence.Request, events []evidence.EngineEvent, rejects []evidence.Rejected) error
 	Source(s evidence.Source) error
 	Path(path string, sourceID int) error
+	Forget(sourceID int) error // drops a source and its rows
 	Commit() error
 	Rollback() error
 }
@@ -123,7 +124,7 @@ func (r *run) file(ctx context.Context, f File) error {
 		return r.unread(f, f.Problem)
 	}
 	if r.holdings.Sizes[f.Size] {
-		digest, err := digestOf(f.Path)
+		digest, err := digestOf(f.Path, f.Size)
 		if err != nil {
 			return r.unread(f, err.Error())
 		}
@@ -132,6 +133,9 @@ func (r *run) file(ctx context.Context, f File) error {
 			r.outcome.Known++
 			return r.name(f.Path, id)
 		}
+	}
+	if err := r.supersede(f); err != nil {
+		return err
 	}
 	c, err := openContent(f.Path, r.advance)
 	if err != nil {
@@ -145,9 +149,27 @@ func (r *run) file(ctx context.Context, f File) error {
 	return r.keep(s)
 }
 
+// supersede forgets what the case holds of a file that has only grown since:
+// all of it stands in the file still. Other content at the same path is kept
+// as a source of its own.
+func (r *run) supersede(f File) error {
+	id, known := r.holdings.Paths[f.Path]
+	held, read := r.holdings.ByID[id]
+	if !known || !read || f.Size <= held.Bytes {
+		return nil
+	}
+	start, err := digestOf(f.Path, held.Bytes)
+	if err != nil || start != held.Digest {
+		return nil // what is wrong with the file shows when it is read
+	}
+	delete(r.holdings.ByDigest, held.Digest)
+	delete(r.holdings.ByID, id)
+	return r.load.Forget(id)
+}
+
 // name records a further path of a content.
 func (r *run) name(path string, id int) error {
-	if _, known := r.holdings.Paths[path]; known {
+	if held, known := r.holdings.Paths[path]; known && held == id {
 		return nil
 	}
 	r.holdings.Paths[path] = id
@@ -175,6 +197,7 @@ func (r *run) keep(s evidence.Source) error {
 			return fmt.Errorf("read %s: content became that of source %d while it was read; run again", s.Path, id)
 		}
 		r.holdings.ByDigest[s.Digest.V] = s.ID
+		r.holdings.ByID[s.ID] = evidence.Held{Digest: s.Digest.V, Bytes: s.Bytes}
 	}
 	return r.load.Source(s)
 }

@@ -71,6 +71,19 @@ func (m *memoryLoad) Path(path string, id int) error {
 	return nil
 }
 
+func (m *memoryLoad) Forget(id int) error {
+	delete(m.requests, id)
+	delete(m.events, id)
+	delete(m.rejects, id)
+	m.sources = slices.DeleteFunc(m.sources, func(s evidence.Source) bool { return s.ID == id })
+	for path, at := range m.paths {
+		if at == id {
+			delete(m.paths, path)
+		}
+	}
+	return nil
+}
+
 func (m *memoryLoad) Commit() error   { m.commits++; return nil }
 func (m *memoryLoad) Rollback() error { return nil }
 
@@ -85,7 +98,7 @@ func (m *memoryLoad) sort() {
 }
 
 func emptyHoldings() evidence.Holdings {
-	return evidence.Holdings{ByDigest: map[evidence.Digest]int{}, Sizes: map[int64]bool{}, Paths: map[string]int{}, NextID: 1}
+	return evidence.Holdings{ByDigest: map[evidence.Digest]int{}, ByID: map[int]evidence.Held{}, Sizes: map[int64]bool{}, Paths: map[string]int{}, NextID: 1}
 }
 
 // read runs ingest over paths and checks every account.

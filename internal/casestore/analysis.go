@@ -152,7 +152,7 @@ func (c *Case) ForgetUnread(ctx context.Context) error {
 func (c *Case) ForgetPaths(ctx context.Context, paths []string) error {
 	return c.InTransaction(ctx, func(exec func(string, ...any) error) error {
 		const ids = " WHERE source_id IN (SELECT source_id FROM source_paths WHERE path IN (SELECT unnest(?::VARCHAR[])))"
-		for _, table := range []string{"gateway_records", "engine_records", "rejects", "sources", "source_paths"} {
+		for _, table := range evidenceTables {
 			if err := exec("DELETE FROM "+table+ids, Texts(paths)); err != nil {
 				return fmt.Errorf("forget sources: %w", err)
 			}
@@ -163,7 +163,7 @@ func (c *Case) ForgetPaths(ctx context.Context, paths []string) error {
 
 // Holdings says what the case holds already.
 func (c *Case) Holdings(ctx context.Context) (evidence.Holdings, error) {
-	h := evidence.Holdings{ByDigest: map[evidence.Digest]int{}, Sizes: map[int64]bool{}, Paths: map[string]int{}, NextID: 1}
+	h := evidence.Holdings{ByDigest: map[evidence.Digest]int{}, ByID: map[int]evidence.Held{}, Sizes: map[int64]bool{}, Paths: map[string]int{}, NextID: 1}
 	err := c.Select(ctx, "SELECT source_id, sha256, bytes FROM sources", func(scan func(...any) error) error {
 		var id int
 		var digest sql.NullString
@@ -174,13 +174,14 @@ func (c *Case) Holdings(ctx context.Context) (evidence.Holdings, error) {
 		h.NextID = max(h.NextID, id+1)
 		if raw, err := hex.DecodeString(digest.String); err == nil && digest.Valid {
 			h.ByDigest[evidence.Digest(raw)], h.Sizes[size] = id, true
+			h.ByID[id] = evidence.Held{Digest: evidence.Digest(raw), Bytes: size}
 		}
 		return nil
 	})
 	if err != nil {
 		return h, fmt.Errorf("read sources: %w", err)
 	}
-	err = c.Select(ctx, "SELECT path, source_id FROM source_paths", func(scan func(...any) error) error {
+	err = c.Select(ctx, "SELECT path, max(source_id) FROM source_paths GROUP BY path", func(scan func(...any) error) error {
 		var path string
 		var id int
 		if err := scan(&path, &id); err != nil {

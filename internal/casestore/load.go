@@ -157,6 +157,19 @@ func (l *Load) Source(s evidence.Source) error {
 	return l.Path(s.Path, s.ID)
 }
 
+// evidenceTables hold rows of sources, the paths last.
+var evidenceTables = []string{"gateway_records", "engine_records", "rejects", "sources", "source_paths"}
+
+// Forget drops a source with all its rows, together with the next Commit.
+func (l *Load) Forget(sourceID int) error {
+	for _, table := range evidenceTables {
+		if err := l.lanes[0].exec(fmt.Sprintf("DELETE FROM %s WHERE source_id = %d", table, sourceID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Path records one more name of a source.
 func (l *Load) Path(path string, sourceID int) error {
 	return l.paths.append(sourceID, []sourcePath{{path, sourceID}})

@@ -64,7 +64,14 @@ func (t Tally) Bytes() int64 { return t.RecordBytes + t.RejectedBytes + t.Ignore
 // Holdings says what a case already holds, so that nothing is taken twice.
 type Holdings struct {
 	ByDigest map[Digest]int // to source ids
+	ByID     map[int]Held
 	Sizes    map[int64]bool // of sources, in bytes on disk
-	Paths    map[string]int
+	Paths    map[string]int // to the newest content found there
 	NextID   int
+}
+
+// Held is a content that the case holds.
+type Held struct {
+	Digest Digest
+	Bytes  int64
 }

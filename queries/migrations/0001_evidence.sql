@@ -30,7 +30,7 @@ CREATE TABLE sources (
 -- Every name under which a content was found.
 CREATE TABLE source_paths (
     source_id INTEGER NOT NULL,
-    path      VARCHAR PRIMARY KEY
+    path      VARCHAR NOT NULL          -- may have held other content at another run
 );
 
 CREATE TABLE rejects (
