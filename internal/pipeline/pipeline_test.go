@@ -82,7 +82,8 @@ nodes:
   - {name: uni-0, role: unified, engine: sglang, version: 0.5.18, pool_tokens: 681280, context_len: 1048576}
 `
 
-// A case of gateway rows alone, with pools stated in incident.yaml.
+// A case of gateway rows alone, with pools stated in incident.yaml: strong at
+// most, for nothing was measured.
 func TestSizeRuleOnStatedPools(t *testing.T) {
 	const ok = `"http_status":200`
 	served := func(prefill, decode string, tokens int, more string) string {
@@ -107,9 +108,9 @@ func TestSizeRuleOnStatedPools(t *testing.T) {
 		row("no-length", `"prefill_node":"pre-0","decode_node":"dec-0",`+ok)
 	c, _ := triage(t, evidenceFolder(t, map[string]string{"gateway.jsonl": gateway, "incident.yaml": statedPools}))
 	want := map[string]string{
-		"at-the-limit":            "certain oversize-answered",
-		"last-for-decode":         "certain oversize-answered",
-		"under-small-decode-pool": "certain oversize-answered",
+		"at-the-limit":            "strong oversize-answered",
+		"last-for-decode":         "strong oversize-answered",
+		"under-small-decode-pool": "strong oversize-answered",
 		"version-unknown":         "strong oversize-answered",
 		"version-fixed":           "possible oversize-answered",
 		"no-prefill-node":         "possible oversize-answered", // uni-0 may have served it
