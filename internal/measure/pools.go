@@ -57,13 +57,24 @@ func byLog(starts []evidence.PlacedEvent) [][]evidence.PlacedEvent {
 	slices.Sort(keys)
 	var list [][]evidence.PlacedEvent
 	for _, k := range keys {
-		g := groups[k]
-		slices.SortStableFunc(g, func(a, b evidence.PlacedEvent) int {
-			return cmp.Or(cmp.Compare(a.At.V, b.At.V), cmp.Compare(a.SourceID, b.SourceID), cmp.Compare(a.Line, b.Line))
-		})
-		list = append(list, g)
+		list = append(list, inOrder(groups[k]))
 	}
 	return list
+}
+
+// inOrder sorts sources by their first stamp and keeps the lines of each in
+// their order, which a clock that steps back must not change.
+func inOrder(log []evidence.PlacedEvent) []evidence.PlacedEvent {
+	first := map[int]evidence.Micros{}
+	for _, e := range log {
+		if at, seen := first[e.SourceID]; !seen || e.At.V < at {
+			first[e.SourceID] = e.At.V
+		}
+	}
+	slices.SortStableFunc(log, func(a, b evidence.PlacedEvent) int {
+		return cmp.Or(cmp.Compare(first[a.SourceID], first[b.SourceID]), cmp.Compare(a.SourceID, b.SourceID), cmp.Compare(a.Line, b.Line))
+	})
+	return log
 }
 
 // boot is one start of a node: its launch line and what followed.
@@ -103,7 +114,7 @@ func splitBoots(log []evidence.PlacedEvent) []*boot {
 		case evidence.EventLaunch:
 			// One start prints its arguments more than once (command line,
 			// server_args), before any pool line.
-			if len(current.pools) > 0 || len(current.allocs) > 0 {
+			if len(current.pools) > 0 || len(current.allocs) > 0 || contradicts(current.launch, e) {
 				next()
 			}
 			current.launch = mergeLaunch(current.launch, e)
@@ -111,12 +122,14 @@ func splitBoots(log []evidence.PlacedEvent) []*boot {
 				current.pools = append(current.pools, e)
 			}
 		case evidence.EventPool:
-			if holds(current.pools, e, sameRank) {
-				if sameShard(current.pools[len(current.pools)-1], e) {
-					next()
-				} else {
-					continue // another shard of the rank repeats the line
+			switch {
+			case holds(current.pools, e, sameShard):
+				if !e.Launch.ContextLen.Known {
+					continue // a leak check repeats the pool of the running boot
 				}
+				next()
+			case holds(current.pools, e, sameRank):
+				continue // another shard of the rank repeats the line
 			}
 			current.pools = append(current.pools, e)
 		case evidence.EventKVAlloc:
@@ -153,6 +166,19 @@ func mergeLaunch(have, more *evidence.PlacedEvent) *evidence.PlacedEvent {
 	return &merged
 }
 
+// contradicts reports whether two launch lines can't be of one start: the first
+// start then died before it measured a pool.
+func contradicts(have, e *evidence.PlacedEvent) bool {
+	if have == nil {
+		return false
+	}
+	a, b := have.Launch, e.Launch
+	differ := func(x, y evidence.Opt[int64]) bool { return x.Known && y.Known && x.V != y.V }
+	return have.Role != "" && e.Role != "" && have.Role != e.Role ||
+		a.Version != "" && b.Version != "" && a.Version != b.Version ||
+		differ(a.PageSize, b.PageSize) || differ(a.ContextLen, b.ContextLen) || differ(a.DPSize, b.DPSize)
+}
+
 func either[T any](a, b evidence.Opt[T]) evidence.Opt[T] {
 	if a.Known {
 		return a
@@ -171,21 +197,44 @@ func holds(list []*evidence.PlacedEvent, e *evidence.PlacedEvent, same func(a, b
 }
 
 // measureLog gives the pools of all boots of one log. A boot ends where the
-// next begins.
+// next begins, unless that is not certain: then both stay open, so that
+// requests are held against either.
 func measureLog(log []evidence.PlacedEvent) []evidence.Pool {
 	var all []evidence.Pool
 	boots := splitBoots(log)
+	open := "" // why the coming boot's start is not relied on
 	for i, b := range boots {
 		rows := b.measure()
+		if open != "" {
+			bound(rows, func(p *evidence.Pool) { p.ValidFrom = evidence.Opt[evidence.Micros]{} }, open)
+		}
+		open = ""
 		if i+1 < len(boots) {
 			end := boots[i+1].first().At
-			for k := range rows {
-				rows[k].ValidTo = end
+			switch {
+			case end.Known && end.V < b.first().At.V:
+				open = "the clock steps back between this start and its neighbour: which of them was in force when is not known"
+			case boots[i+1].launch == nil && b.launch != nil:
+				open = "a pool line without a start of its own: the pool before it may still be in force"
 			}
+			bound(rows, func(p *evidence.Pool) {
+				if open == "" {
+					p.ValidTo = end
+				}
+			}, open)
 		}
 		all = append(all, rows...)
 	}
 	return all
+}
+
+func bound(rows []evidence.Pool, set func(*evidence.Pool), note string) {
+	for i := range rows {
+		set(&rows[i])
+		if note != "" {
+			rows[i].Notes = append(slices.Clone(rows[i].Notes), note)
+		}
+	}
 }
 
 func (b *boot) measure() []evidence.Pool {

@@ -65,13 +65,14 @@ ANTI JOIN request_joins j ON j.decode_request = d.engine_request_id
 WHERE d.role IN ('decode', 'unified');
 
 -- What rules read: requests with what is known of the nodes that served them, within
--- the span that the analysis was asked for. serving is 'unified' where one node did both phases, 'pd' where prefill and
+-- the span that the analysis was asked for. A named node's limit is known when
+-- every boot of it was measured. serving is 'unified' where one node did both phases, 'pd' where prefill and
 -- decode were apart, NULL where the evidence does not tell.
 CREATE VIEW request_facts AS
 WITH nodes AS (
-    SELECT node, bool_or(input_limit IS NOT NULL AND role = 'prefill') AS prefill_limit,
-           bool_or(input_limit IS NOT NULL AND role = 'decode') AS decode_limit,
-           bool_or(role = 'unified') AS unified
+    SELECT node, bool_and(input_limit IS NOT NULL) AS measured,
+           bool_and(role IS NOT DISTINCT FROM 'unified') AS unified,
+           bool_or(role IN ('prefill', 'decode')) AS apart
     FROM pools WHERE node IS NOT NULL GROUP BY node
 ), anywhere AS (
     SELECT coalesce(bool_or(input_limit IS NOT NULL AND role = 'prefill'), false) AS prefill_limit,
@@ -85,9 +86,11 @@ WITH nodes AS (
 )
 SELECT r.*,
        r.prompt_tokens - r.cached_tokens AS uncached_tokens,
-       CASE WHEN p.unified OR d.unified OR r.prefill_node = r.decode_node THEN 'unified' WHEN a.pd THEN 'pd' END AS serving,
-       a.prefill_limit AS prefill_limit_known,
-       a.decode_limit AS decode_limit_known
+       CASE WHEN p.unified OR d.unified THEN 'unified'
+            WHEN r.prefill_node = r.decode_node AND NOT coalesce(p.apart, false) THEN 'unified'
+            WHEN a.pd THEN 'pd' END AS serving,
+       CASE WHEN r.prefill_node IS NULL THEN a.prefill_limit ELSE coalesce(p.measured, false) END AS prefill_limit_known,
+       CASE WHEN r.decode_node IS NULL THEN a.decode_limit ELSE coalesce(d.measured, false) END AS decode_limit_known
 FROM requests r CROSS JOIN anywhere a CROSS JOIN span s
 LEFT JOIN nodes p ON p.node = r.prefill_node
 LEFT JOIN nodes d ON d.node = r.decode_node
