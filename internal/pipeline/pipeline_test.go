@@ -211,3 +211,43 @@ func TestLatencyRule(t *testing.T) {
 		t.Errorf("extrapolated bound %f", bound)
 	}
 }
+
+// startUp gives an engine log that starts in a mode with one pool.
+func startUp(day, mode string, pool int) string {
+	return fmt.Sprintf("[%s 08:00:00] server_args=ServerArgs(model_path='m', context_length=1048576, page_size=64, tp_size=8, dp_size=1, disaggregation_mode='%s', disaggregation_transfer_backend='mooncake')\n"+
+		"[%s 08:02:00 TP0] max_total_num_tokens=%d, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=64, context_len=1048576, available_gpu_mem=10.00 GB\n", day, mode, day, pool)
+}
+
+// A leak on a node must not be hidden by what else its log holds.
+func TestOtherBootsHideNoLeak(t *testing.T) {
+	const incidentFile = "timezone: UTC\nnodes: [{name: pre-0, version: 0.5.18}, {name: dec-0, version: 0.5.18}]\n"
+	leak := `{"request_id":"leak","tenant_id":"t","received_at":"2026-09-04T12:00:00Z","http_status":200,"prefill_node":"pre-0","decode_node":"dec-0","prompt_tokens":700000}` + "\n"
+	good := startUp("2026-09-01", "prefill", 681280)
+	launchOf := func(log string) string { return log[:strings.Index(log, "\n")+1] }
+	fake := "[2026-09-02 20:00:00 TP0] max_total_num_tokens=9000000, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=64, context_len=9000000, available_gpu_mem=10.00 GB\n"
+	for name, c := range map[string]struct{ log, want string }{
+		"alone":                  {good, "certain"},
+		"unified boot before":    {startUp("2026-08-30", "null", 681280) + good, "certain"},
+		"crashed start before":   {launchOf(startUp("2026-08-31", "null", 1)) + good, "certain"},
+		"clock steps back":       {startUp("2026-09-03", "prefill", 1310720) + startUp("2026-09-02", "prefill", 681280), "possible"},
+		"a stray pool line":      {good + fake, "possible"},
+		"restart without a line": {strings.Replace(good, "681280", "1310720", 1) + strings.Replace(fake, "9000000", "681280", 1), "possible"},
+	} {
+		folder := evidenceFolder(t, map[string]string{
+			"pre-0.log": c.log, "dec-0.log": startUp("2026-09-01", "decode", 1310720), "gateway.jsonl": leak, "incident.yaml": incidentFile,
+		})
+		caseOf, _ := triage(t, folder)
+		if got := verdicts(t, caseOf)["leak"]; got != c.want+" oversize-answered" {
+			t.Errorf("%s: got %q, want %s", name, got, c.want)
+		}
+	}
+}
+
+// A row whose named node was never measured is not assessed, whatever other
+// nodes were.
+func TestUnmeasuredNodeIsNotAssessed(t *testing.T) {
+	gateway := row("a", `"prefill_node":"pre-9","decode_node":"dec-0","prompt_tokens":650000,"http_status":200`) +
+		row("b", `"prefill_node":"pre-0","decode_node":"dec-0","prompt_tokens":650000,"http_status":200`)
+	c, _ := triage(t, evidenceFolder(t, map[string]string{"gateway.jsonl": gateway, "incident.yaml": statedPools}))
+	checkGaps(t, c, map[string]int64{"oversize-answered input limit of a prefill node": 1})
+}

@@ -1,4 +1,5 @@
--- Joins gateway and engine rows on request id and bootstrap room.
+-- Joins gateway and engine rows on request id and bootstrap room, where both lie
+-- near each other in time: clients choose ids, and may choose one again.
 
 DELETE FROM duplicate_records;
 INSERT INTO duplicate_records
@@ -31,7 +32,10 @@ WITH said AS (
     SELECT min(source_id) AS source_id, min(line) AS line, min(byte_offset) AS byte_offset,
            node, any_value(node_role) AS role, max(dp_rank) AS dp_rank, rid,
            max(bootstrap_room) AS bootstrap_room, min(logged_at) AS first_seen_at, max(logged_at) AS last_seen_at,
-           coalesce(max(prompt_tokens) FILTER (kind = 'finished'), max(prompt_tokens) FILTER (kind = 'time_stats')) AS prompt_tokens,
+           -- of retries under one id the placeholder's single token must not be lost
+           CASE WHEN any_value(node_role) = 'prefill'
+                THEN coalesce(min(prompt_tokens) FILTER (kind = 'finished'), min(prompt_tokens) FILTER (kind = 'time_stats'))
+                ELSE coalesce(max(prompt_tokens) FILTER (kind = 'finished'), max(prompt_tokens) FILTER (kind = 'time_stats')) END AS prompt_tokens,
            max(cached_tokens) AS cached_tokens, max(completion_tokens) AS completion_tokens,
            max(e2e_ms) AS e2e_ms, any_value(finish_reason) AS finish_reason, max(status) AS status
     FROM said GROUP BY node, coalesce(node, source_id::VARCHAR), rid
@@ -46,15 +50,18 @@ INSERT INTO request_joins
 WITH by_id AS (
     SELECT g.source_id, g.line, e.engine_request_id, e.role, e.bootstrap_room, 'request_id' AS how
     FROM gateway_records g JOIN engine_requests e ON e.rid = g.request_id
+    WHERE coalesce(e.first_seen_at <= g.received_at + INTERVAL 2 HOUR AND e.last_seen_at >= g.received_at - INTERVAL 1 HOUR, true)
 ), rooms AS (
-    SELECT source_id, line, bootstrap_room FROM gateway_records WHERE bootstrap_room > 0
+    SELECT source_id, line, bootstrap_room, received_at FROM gateway_records WHERE bootstrap_room > 0
     UNION
-    SELECT source_id, line, bootstrap_room FROM by_id WHERE bootstrap_room > 0
+    SELECT i.source_id, i.line, i.bootstrap_room, g.received_at
+    FROM by_id i JOIN gateway_records g USING (source_id, line) WHERE i.bootstrap_room > 0
 ), found AS (
     SELECT source_id, line, engine_request_id, role, how FROM by_id
     UNION ALL
     SELECT r.source_id, r.line, e.engine_request_id, e.role, 'bootstrap_room'
     FROM rooms r JOIN engine_requests e USING (bootstrap_room)
+    WHERE coalesce(e.first_seen_at <= r.received_at + INTERVAL 2 HOUR AND e.last_seen_at >= r.received_at - INTERVAL 1 HOUR, true)
 )
 SELECT source_id, line,
        min(engine_request_id) FILTER (role = 'prefill') AS prefill_request,
