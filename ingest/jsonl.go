@@ -81,6 +81,10 @@ func checkUTF8(line []byte) error {
 // it may be the rest of somebody's prompt.
 const strayBytes = 40
 
+// contentKeys are how keys begin under which records hold what people wrote,
+// ours and those of the usual interfaces.
+var contentKeys = []string{`"prompt_te`, `"prompt\u`, `"prompt"`, `"response`, `"messages"`, `"content"`, `"text"`, `"input"`}
+
 // preview gives what of a rejected line may be shown: no content, unless it is
 // kept.
 func (p jsonlParser) preview(line []byte) []byte {
@@ -90,9 +94,9 @@ func (p jsonlParser) preview(line []byte) []byte {
 	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
 		return line[:min(len(line), strayBytes)]
 	}
-	for _, name := range []string{"prompt_text", "response_text"} {
-		if i := bytes.Index(line, []byte(name)); i >= 0 {
-			line = line[:i+len(name)]
+	for _, key := range contentKeys {
+		if i := bytes.Index(line, []byte(key)); i >= 0 {
+			line = line[:i]
 		}
 	}
 	return line

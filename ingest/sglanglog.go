@@ -12,6 +12,8 @@ import (
 type sglangParser struct {
 	grammar *sglang.Parser
 	out     *batch
+	line    []byte // the one being fed
+	at      evidence.Locator
 }
 
 func newSGLangParser(Options) parser {
@@ -27,6 +29,7 @@ func (p *sglangParser) parse(b *block, out *batch) error {
 	var first error
 	b.lines(func(line []byte, at evidence.Locator) {
 		if first == nil {
+			p.line, p.at = line, at
 			first = p.grammar.Feed(line, at)
 		}
 	})
@@ -61,7 +64,20 @@ func (p *sglangParser) Parsed(at evidence.Locator) error {
 	return nil
 }
 
+// vital are the marks of statements on which suspects rest. A line that bears
+// one and was not understood, through damage or an unknown prefix, is rejected
+// where other log text is stepped over.
+var vital = [][]byte{[]byte("max_total_num_tokens="), []byte("server_args=ServerArgs("), []byte("Input length (")}
+
 func (p *sglangParser) Ignored(at evidence.Locator) error {
+	if at == p.at {
+		for _, mark := range vital {
+			if bytes.Contains(p.line, mark) {
+				p.out.reject(at, "holds "+string(mark)+" but is no statement of an engine as it stands", p.line[:min(len(p.line), strayBytes)])
+				return nil
+			}
+		}
+	}
 	p.out.ignore(at)
 	return nil
 }

@@ -11,9 +11,16 @@ WITH hours AS (
         SELECT node, date_trunc('hour', logged_at), 0, count(*)
         FROM engine_events WHERE node IS NOT NULL AND logged_at IS NOT NULL GROUP BY ALL
     ) GROUP BY node, hour
+), bounds AS (
+    -- One stray stamp must not make millions of empty hours: past two years
+    -- only hours with rows are listed.
+    SELECT min(hour) AS lo, CASE WHEN date_diff('hour', min(hour), max(hour)) <= 20000 THEN max(hour) ELSE min(hour) END AS hi
+    FROM hours
 ), grid AS (
-    SELECT node, unnest(generate_series((SELECT min(hour) FROM hours), (SELECT max(hour) FROM hours), INTERVAL 1 HOUR)) AS hour
+    SELECT node, unnest(generate_series((SELECT lo FROM bounds), (SELECT hi FROM bounds), INTERVAL 1 HOUR)) AS hour
     FROM (SELECT DISTINCT node FROM hours)
+    UNION
+    SELECT node, hour FROM hours
 ), lines AS (
     SELECT 1 AS part, r.rule AS step, r.assessed AS rows_assessable, g.rows_lacking AS rows_not_assessable,
            coalesce(g.field, r.why_not) AS missing_field, NULL AS node, NULL::TIMESTAMPTZ AS hour,
