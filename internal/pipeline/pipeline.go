@@ -175,10 +175,10 @@ func derive(ctx context.Context, c *casestore.Case, in *incident.Incident, zone 
 	if err := place(ctx, c, in, zone); err != nil {
 		return err
 	}
-	if err := c.Step(ctx, "join_engine"); err != nil {
+	if err := measurePools(ctx, c, in); err != nil {
 		return err
 	}
-	if err := measurePools(ctx, c, in); err != nil {
+	if err := c.Step(ctx, "join_engine"); err != nil {
 		return err
 	}
 	if err := c.WriteParquet(ctx); err != nil {

@@ -8,7 +8,7 @@ WITH repeated AS (
     FROM gateway_records GROUP BY h HAVING count(*) > 1
 ), rows AS (
     SELECT source_id, line, request_id, tenant_id, received_at, prompt_tokens, http_status
-    FROM gateway_records WHERE hash(request_id, received_at) IN (FROM repeated)
+    FROM gateway_records WHERE received_at IS NOT NULL AND hash(request_id, received_at) IN (FROM repeated)
 ), ranked AS (
     SELECT source_id, line,
            first(source_id) OVER same AS of_source_id, first(line) OVER same AS of_line
@@ -22,8 +22,10 @@ ORDER BY source_id, line;
 DELETE FROM engine_requests;
 INSERT INTO engine_requests
 WITH said AS (
-    SELECT e.*, coalesce(e.role, n.role) AS node_role
+    SELECT e.*, coalesce(e.role, n.role, q.role) AS node_role
     FROM engine_events e
+    LEFT JOIN (SELECT node, min(role) AS role FROM pools WHERE role IS NOT NULL AND node IS NOT NULL
+               GROUP BY node HAVING count(DISTINCT role) = 1) q ON q.node = e.node
     LEFT JOIN (SELECT source_id, any_value(role ORDER BY line) AS role FROM engine_records
                WHERE role IS NOT NULL AND kind IN ('launch', 'role_hint', 'prefill_batch', 'decode_batch')
                GROUP BY source_id) n ON n.source_id = e.source_id
