@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"ingest":              {"internal/evidence", "ingest/sglang"},
 	"ingest/sglang":       {"internal/evidence"},
 	"rules":               {"internal/evidence", "internal/strictyaml"},
+	"pairing":             {"internal/evidence"},
 	"queries":             {},
 	"internal/evidence":   {},
 	"internal/strictyaml": {},
@@ -30,8 +31,8 @@ var mayImport = map[string][]string{
 	"internal/casestore":  {"internal/evidence", "queries"},
 	"internal/output":     {},
 	"internal/sim":        {"internal/evidence"},
-	"internal/pipeline":   {"ingest", "rules", "queries", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure"},
-	"internal/cli":        {"ingest", "rules", "queries", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/sim"},
+	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure"},
+	"internal/cli":        {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/sim"},
 }
 
 // doors names the packages through which a heavy library may be reached.

@@ -7,6 +7,7 @@ type owner int32
 const (
 	nobody  owner = -1 // zeros: never written since boot
 	unknown owner = -2 // someone whom the logs do not name
+	before  owner = -3 // someone before the history begins
 )
 
 // layer is a piece of a page: slots from..to-1 hold one owner's rows, of which
@@ -51,7 +52,12 @@ func (m *memory) write(pages []run, gone, token, tokens int, o owner) {
 		}
 		for page := r.start + uint32(skip); page < r.start+r.count && tokens > 0; page++ {
 			n := min(ps-from, tokens)
-			m.lay(page, layer{owner: o, token: int32(token), from: uint16(from), to: uint16(from + n)})
+			l := layer{owner: o, token: int32(token), from: uint16(from), to: uint16(from + n)}
+			if top := &m.top[page]; n == ps && top.below == 0 {
+				*top = l // the usual case
+			} else {
+				m.lay(page, l)
+			}
 			token, tokens, from = token+n, tokens-n, 0
 		}
 		if skip = 0; tokens <= 0 {

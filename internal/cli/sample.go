@@ -25,6 +25,7 @@ type sampleFlags struct {
 	engine   string
 	stats    bool
 	logAll   bool
+	interval int
 	damage   sim.Damage
 }
 
@@ -50,6 +51,7 @@ func (a *app) newSample() *cobra.Command {
 	flags.StringVar(&f.engine, "engine-version", "0.5.18", "whose log lines to write: 0.5.18 or 0.5.9")
 	flags.BoolVar(&f.stats, "log-time-stats", false, "engines log ReqTimeStats lines")
 	flags.BoolVar(&f.logAll, "log-requests", false, "engines log Finish lines")
+	flags.IntVar(&f.interval, "decode-log-interval", 0, "decode steps between two Decode batch lines (default: as the shape has; engines: 40)")
 	d := &f.damage
 	flags.Float64Var(&d.RowsLost, "lose-rows", 0, "share of gateway rows lost")
 	flags.Float64Var(&d.HoursLost, "lose-hours", 0, "share of hours lost from each engine log")
@@ -79,6 +81,9 @@ func (a *app) runSample(cmd *cobra.Command, out string, f sampleFlags) error {
 	}
 	if set("tenants") {
 		cfg.Tenants = f.tenants
+	}
+	if set("decode-log-interval") {
+		cfg.Engine.DecodeLogInterval = f.interval
 	}
 	if set("gzip") {
 		cfg.Output.Gzip = f.gzip

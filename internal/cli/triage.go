@@ -63,21 +63,23 @@ func (f *analysisFlags) level() (rules.Level, error) {
 func (a *app) newTriage() *cobra.Command {
 	var evidence evidenceFlags
 	var analysis analysisFlags
+	var pair pairFlags
 	cmd := &cobra.Command{
 		Use:   "triage PATH... --case DIR",
 		Short: "Read evidence, measure pools, flag suspects and print the summary",
 		Long:  "Triage runs all steps: it reads files, folders and glob patterns into the case, measures\nKV pools, flags suspects and prints a summary." + "\n" + exitHelp,
 		Args:  wantArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			return a.runTriage(cmd.Context(), paths, evidence, analysis)
+			return a.runTriage(cmd.Context(), paths, evidence, analysis, pair)
 		},
 	}
 	evidence.add(cmd)
 	analysis.add(cmd)
+	pair.add(cmd)
 	return cmd
 }
 
-func (a *app) runTriage(ctx context.Context, paths []string, e evidenceFlags, f analysisFlags) (err error) {
+func (a *app) runTriage(ctx context.Context, paths []string, e evidenceFlags, f analysisFlags, p pairFlags) (err error) {
 	failOn, err := f.level()
 	if err != nil {
 		return err
@@ -91,6 +93,9 @@ func (a *app) runTriage(ctx context.Context, paths []string, e evidenceFlags, f 
 		return err
 	}
 	if err := a.flag(ctx, c, f); err != nil {
+		return err
+	}
+	if err := a.pair(ctx, c, p); err != nil {
 		return err
 	}
 	return a.conclude(ctx, c, failOn)

@@ -23,12 +23,12 @@ CREATE TABLE source_pairs (
     source_part       VARCHAR             -- prompt, answer, both
 );
 
--- How each suspect was replayed.
+-- How each suspect was replayed, on each rank that may have served it.
 CREATE TABLE pairings (
     suspect_source_id INTEGER NOT NULL,
     suspect_line      BIGINT NOT NULL,
     defect            VARCHAR NOT NULL,
-    decode_node       VARCHAR,            -- most probable one
+    decode_node       VARCHAR,            -- NULL: not replayed
     decode_rank       BIGINT,
     node_probability  DOUBLE,
     policy            VARCHAR,            -- sweep, lifo
@@ -37,6 +37,15 @@ CREATE TABLE pairings (
     orderings         BIGINT NOT NULL,
     reached           BIGINT NOT NULL,    -- orderings in which its pages could be read off
     missing_requests  DOUBLE NOT NULL,    -- requests that the logs lack, as the samples carry them on average
-    notes             VARCHAR[] NOT NULL,
-    PRIMARY KEY (suspect_source_id, suspect_line, defect)
+    notes             VARCHAR[] NOT NULL
+);
+
+-- The stretches of history that are replayed, one per rank and boot or part of
+-- a boot.
+CREATE TABLE replay_windows (
+    window_id INTEGER PRIMARY KEY,
+    node      VARCHAR NOT NULL,
+    rank      BIGINT NOT NULL,
+    since     TIMESTAMPTZ NOT NULL,
+    until     TIMESTAMPTZ NOT NULL
 );

@@ -1,0 +1,120 @@
+package pairing
+
+import "math"
+
+// The defects that are paired.
+const (
+	oversizePlaceholder = "oversize-placeholder"
+	abortLateWrite      = "abort-late-write"
+	abortEarlyRelease   = "abort-early-release"
+	offloadSlotReuse    = "offload-slot-reuse"
+)
+
+// Sources that are no request.
+const (
+	kindRequest = "request"
+	kindUnknown = "unknown"
+	kindNone    = "none"
+)
+
+// found is what a suspect attended to of one source, over all orderings.
+type found struct {
+	orderings int // in which it occurred
+	slots     int64
+	pages     int64
+	from, to  int // positions in the source's sequence
+	lastK     int
+	lastPage  uint32
+}
+
+func (f *found) take(k int, page uint32, token, slots int) {
+	if f.lastK != k+1 {
+		f.lastK, f.lastPage = k+1, 0
+		f.orderings++
+	}
+	if f.lastPage != page {
+		f.lastPage = page
+		f.pages++
+	}
+	if f.slots == 0 {
+		f.from, f.to = token, token+slots
+	}
+	f.from, f.to = min(f.from, token), max(f.to, token+slots)
+	f.slots += int64(slots)
+}
+
+// tally gathers what one suspect attended to on one rank.
+type tally struct {
+	suspect int
+	reached int // orderings in which it took its pages here
+	rows    map[int32]*found
+	none    found
+	unknown found
+	before  int64 // slots of unknown that were written before the history begins
+}
+
+// probability gives the share of k orderings, and its standard error. The
+// error of a share of 0 or 1 is not zero: another k orderings might differ.
+func share(n, k int) (probability, mcError float64) {
+	p := float64(n) / float64(k)
+	q := (float64(n) + 0.5) / (float64(k) + 1)
+	return p, math.Sqrt(q * (1 - q) / float64(k))
+}
+
+// collector tells tallies what the replay of one ordering finds.
+type collector struct {
+	k       int
+	o       *ordering
+	tallies map[int32]*tally // by row
+	left    int              // suspects whose pages have not been read
+}
+
+func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
+	id := r.acts[i].job
+	if !r.jobs[id].placeholder {
+		return
+	}
+	t := c.tallies[c.o.rows[id]]
+	if t == nil {
+		return
+	}
+	c.left--
+	t.reached++
+	ps, prompt := r.rank.pageSize, int(r.jobs[id].prompt)
+	// The first page comes whole from the prefill node, one slot of it the
+	// suspect's own.
+	if n := min(ps, prompt) - 1; n > 0 {
+		t.unknown.take(c.k, pages[0].start, 0, n)
+	}
+	at := 0
+	var page uint32
+	read := func(o owner, token, slots int) {
+		switch o {
+		case nobody:
+			t.none.take(c.k, page, 0, slots)
+		case unknown:
+			t.unknown.take(c.k, page, 0, slots)
+		case before:
+			t.unknown.take(c.k, page, 0, slots)
+			t.before += int64(slots)
+		default:
+			row := c.o.rows[o]
+			f := t.rows[row]
+			if f == nil {
+				f = &found{}
+				t.rows[row] = f
+			}
+			f.take(c.k, page, token, slots)
+		}
+	}
+	for _, p := range pages {
+		for page = p.start; page < p.start+p.count; page++ {
+			if at > 0 {
+				r.mem.read(page, 0, min(ps, prompt-at), read)
+			}
+			at += ps
+		}
+	}
+}
+
+func (c *collector) crossed(micros, int32, int32, bool, int, int) {}
