@@ -31,8 +31,9 @@ var mayImport = map[string][]string{
 	"internal/casestore":  {"internal/evidence", "queries"},
 	"internal/output":     {},
 	"internal/sim":        {"internal/evidence"},
-	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure"},
-	"internal/cli":        {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/sim"},
+	"internal/score":      {},
+	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure", "internal/score"},
+	"internal/cli":        {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/score", "internal/sim"},
 }
 
 // doors names the packages through which a heavy library may be reached.

@@ -211,6 +211,24 @@ func loadRows(ctx context.Context, c Case, windows []*window) error {
 	})
 }
 
+// loadFigures gives what the ranks said of their pools, by window.
+func loadFigures(ctx context.Context, c Case, windows []*window) error {
+	for _, w := range windows {
+		w.figures = w.figures[:0]
+	}
+	return c.SelectStep(ctx, "pairing_figures", func(scan func(...any) error) error {
+		var id int
+		var at, running sql.Null[int64]
+		var f figure
+		if err := scan(&id, &at, &f.tokens, &running); err != nil {
+			return err
+		}
+		f.at = micros(at.V)
+		windows[id].figures = append(windows[id].figures, f)
+		return nil
+	})
+}
+
 func wrap(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

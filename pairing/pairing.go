@@ -92,6 +92,9 @@ func (p *planner) replayAll(ctx context.Context, c Case, o Options) ([]*result, 
 		if err := loadRows(ctx, c, todo); err != nil {
 			return nil, err
 		}
+		if err := loadFigures(ctx, c, todo); err != nil {
+			return nil, err
+		}
 		fresh, err := p.replayWindows(ctx, todo, o)
 		if err != nil {
 			return nil, err
@@ -155,11 +158,11 @@ func (p *planner) replayWindows(ctx context.Context, list []*window, o Options) 
 func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Options) *result {
 	res := &result{w: w}
 	byRow := p.tallies(w, res)
-	s := newSampler(w, p.suspects)
+	s := newSampler(w, w.anchor(w.figures), p.suspects, len(p.boots), o.Seed)
 	k := rank{policy: w.boot.policy, pages: w.boot.pages, pageSize: w.boot.pageSize, before: nobody, headroom: w.boot.headroom}
 	for res.orderings < o.Orderings && ctx.Err() == nil {
 		for range min(batch, o.Orderings-res.orderings) {
-			drawn := s.draw(o.Seed, uint64(res.orderings))
+			drawn := s.draw(o.Seed, res.orderings)
 			if !w.fromBoot {
 				// How far the sweep had come is not known: each ordering guesses
 				// anew, and what still depends on the guess shows as doubt.
@@ -177,6 +180,8 @@ func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Opti
 			break
 		}
 	}
+	res.lost = s.lost / float64(max(res.orderings, 1))
+	w.figures = nil
 	return res
 }
 

@@ -25,57 +25,128 @@ type ordering struct {
 type sampler struct {
 	w       *window
 	rng     *rand.Rand
-	prompts []int64 // of the window's rows, for those that state none
-	suspect map[place]float64
+	latent  *latent
+	prompts []int64           // of the window's rows, for those that state none
+	suspect map[place]float64 // probability that a row ran as a placeholder
+	unseen  []int32           // known requests that no anchor would have shown
+	seen    int               // and the others
+	lost    float64           // lost requests, summed over orderings
 	o       ordering
 }
 
-func newSampler(w *window, suspects []suspect) *sampler {
-	s := &sampler{w: w, suspect: map[place]float64{}}
+func newSampler(w *window, a *anchors, suspects []suspect, ranksInCase int, seed uint64) *sampler {
+	s := &sampler{w: w, suspect: map[place]float64{}, latent: newLatent(w, a, ranksInCase)}
+	s.rng = rand.New(rand.NewPCG(mix(seed, hash(w.key.node), uint64(w.key.rank)), uint64(w.since)))
 	for i := range suspects {
 		if suspects[i].defect == oversizePlaceholder {
 			s.suspect[suspects[i].place] = suspects[i].probability
 		}
 	}
 	for i := range w.rows {
-		if r := &w.rows[i]; r.prompt.Known {
+		r := &w.rows[i]
+		if r.prompt.Known {
 			s.prompts = append(s.prompts, r.prompt.V)
 		}
+		if !w.here(r) || !w.reserves(r) {
+			continue
+		}
+		if n := nominal(r); s.latent.firstAfter(n.reserve+second) < s.latent.firstAfter(n.end-second) {
+			s.seen++
+		} else {
+			s.unseen = append(s.unseen, int32(i))
+		}
+	}
+	s.latent.begin(s.rng)
+	for range 4 {
+		s.latent.sweep()
 	}
 	return s
 }
 
 // draw gives the k-th ordering. What it returns holds until the next call.
-func (s *sampler) draw(seed, k uint64) *ordering {
-	s.rng = rand.New(rand.NewPCG(mix(seed, hash(s.w.key.node), uint64(s.w.key.rank), uint64(s.w.since)), k))
+func (s *sampler) draw(seed uint64, k int) *ordering {
 	o := &s.o
 	o.jobs, o.acts, o.rows = o.jobs[:0], o.acts[:0], o.rows[:0]
+	s.latent.sweep()
 	for i := range s.w.rows {
-		if r := &s.w.rows[i]; s.here(r, seed, k) {
+		if r := &s.w.rows[i]; s.w.here(r) {
 			s.add(int32(i), r, seed, k)
 		}
 	}
+	for i := range s.latent.candidates {
+		if c := &s.latent.candidates[i]; c.here {
+			s.add(c.row, &s.w.rows[c.row], seed, k)
+		}
+	}
+	s.addLost()
 	slices.SortFunc(o.acts, func(a, b act) int { return cmp.Or(cmp.Compare(a.reserve, b.reserve), cmp.Compare(a.job, b.job)) })
 	return o
 }
 
-// here draws whether a request was on this rank.
-func (s *sampler) here(r *row, seed, k uint64) bool {
-	if r.nodeKnown && (r.rankKnown || s.w.ranks == 1) {
-		return true
+// addLost adds requests that no row tells of: those whose pages show in the
+// rank's figures, and in proportion to them those that would not have shown.
+func (s *sampler) addLost() {
+	shown := s.latent.phantoms()
+	for _, p := range shown {
+		s.addPhantom(p)
 	}
-	return false
+	n := s.poisson(s.lossRate(len(shown)) * float64(len(s.unseen)))
+	for range n {
+		like := &s.w.rows[s.unseen[s.rng.IntN(len(s.unseen))]]
+		t := nominal(like)
+		shift := micros((s.rng.Float64()*2 - 1) * float64(tenMinutes))
+		prompt := s.promptOf(like)
+		p := phantom{from: t.reserve + shift, to: t.reserve + shift + 1, until: t.end + shift, by: t.end + shift + 1}
+		p.pages = float64(prompt) / float64(s.w.boot.pageSize)
+		p.pagesAtEnd = float64(prompt+t.answer) / float64(s.w.boot.pageSize)
+		s.addPhantom(p)
+	}
+	s.lost += float64(len(shown) + n)
+}
+
+// lossRate draws the share of requests that the rows lack, given how many of
+// those that would show are lost.
+func (s *sampler) lossRate(shown int) float64 {
+	if s.seen == 0 {
+		// Nothing tells whether rows are lost: as likely as not they are whole.
+		if s.rng.IntN(2) == 0 {
+			return 0
+		}
+		return 0.01 * s.rng.ExpFloat64()
+	}
+	return float64(shown) / float64(s.seen)
+}
+
+func (s *sampler) poisson(mean float64) (n int) {
+	for at := s.rng.ExpFloat64(); at < mean; at += s.rng.ExpFloat64() {
+		n++
+	}
+	return n
+}
+
+func (s *sampler) addPhantom(p phantom) {
+	ps := float64(s.w.boot.pageSize)
+	limit := float64(s.w.boot.pages)
+	j := job{prompt: int32(max(1, min(p.pages, limit)*ps)), answer: 1, lost: true}
+	if grown := min(p.pagesAtEnd, limit) - p.pages; grown > 0 {
+		j.answer += int32(grown * ps)
+	}
+	a := act{job: int32(len(s.o.jobs)), lateAt: never, offloadAt: never}
+	a.reserve = p.from + micros(s.rng.Float64()*float64(p.to-p.from))
+	a.end = max(a.reserve+2, p.until+micros(s.rng.Float64()*float64(p.by-p.until)))
+	a.first = min(a.reserve+50*millisecond, a.end-1)
+	s.o.jobs, s.o.acts, s.o.rows = append(s.o.jobs, j), append(s.o.acts, a), append(s.o.rows, -1)
 }
 
 // add draws when a request did what.
-func (s *sampler) add(i int32, r *row, seed, k uint64) {
+func (s *sampler) add(i int32, r *row, seed uint64, k int) {
 	j := job{prompt: int32(s.promptOf(r))}
-	if p, ok := s.suspect[r.place]; ok && uniform(seed, k, r.place) < p {
+	if p, ok := s.suspect[r.place]; ok && uniform(seed, uint64(k), r.place) < p {
 		j.placeholder = true
 	}
 	a := act{job: int32(len(s.o.jobs)), lateAt: never, offloadAt: never}
 	a.first, a.end = s.served(r, &j)
-	if !s.reserves(r, &j) {
+	if !s.w.reserves(r) && r.prompt.Known {
 		return
 	}
 	a.reserve = s.admitted(r, &j, min(a.first, a.end))
@@ -87,12 +158,6 @@ func (s *sampler) add(i int32, r *row, seed, k uint64) {
 		}
 	}
 	s.o.jobs, s.o.acts, s.o.rows = append(s.o.jobs, j), append(s.o.acts, a), append(s.o.rows, i)
-}
-
-// reserves tells whether a request reached the allocator at all.
-func (s *sampler) reserves(r *row, j *job) bool {
-	limit := s.w.boot.limit
-	return j.prompt > 0 && (!limit.Known || int64(j.prompt) < limit.V)
 }
 
 func (s *sampler) promptOf(r *row) int64 {

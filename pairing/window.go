@@ -19,6 +19,7 @@ type window struct {
 	targets  []int   // suspects, by index
 	flushes  []micros
 	rows     []row
+	figures  []figure
 }
 
 const (
