@@ -3,10 +3,12 @@ package casestore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/duckdb/duckdb-go/v2"
 
 	"kvforensics/internal/evidence"
 	"kvforensics/queries"
@@ -76,22 +78,48 @@ func (c *Case) InTransaction(ctx context.Context, do func(exec func(statement st
 // Replace puts rows in the place of all rows of a table that the analysis
 // owns.
 func (c *Case) Replace(ctx context.Context, table string, rows [][]any) error {
-	err := c.InTransaction(ctx, func(exec func(string, ...any) error) error {
-		if err := exec("DELETE FROM " + table); err != nil {
-			return err
-		}
-		for _, row := range rows {
-			marks := strings.TrimSuffix(strings.Repeat("?,", len(row)), ",")
-			if err := exec("INSERT INTO "+table+" VALUES ("+marks+")", row...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := c.replace(ctx, table, rows); err != nil {
 		return fmt.Errorf("replace %s: %w", table, err)
 	}
 	return nil
+}
+
+func (c *Case) replace(ctx context.Context, table string, rows [][]any) (err error) {
+	conn, err := c.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	err = conn.Raw(func(raw any) error { return appendRows(raw.(*duckdb.Conn), table, rows) })
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func appendRows(conn *duckdb.Conn, table string, rows [][]any) error {
+	a, err := duckdb.NewAppenderFromConn(conn, "", table)
+	if err != nil {
+		return err
+	}
+	values := make([]driver.Value, 0, 32)
+	for _, row := range rows {
+		values = values[:0]
+		for _, v := range row {
+			values = append(values, v)
+		}
+		if err := a.AppendRow(values...); err != nil {
+			return errors.Join(err, a.Close())
+		}
+	}
+	return a.Close()
 }
 
 // Null gives the value of o for an argument, nil where it is unknown.

@@ -39,7 +39,7 @@ func metricsOf(e pipeline.Evaluation) *metrics {
 	m := &metrics{}
 	for _, d := range e.Defects {
 		for _, s := range d.Suspects {
-			m.add(d.Defect, nil, "suspects."+s.Level+".", suspectMetrics(s))
+			m.add(d.Defect, nil, "suspects.at_least_"+s.Level+".", suspectMetrics(s))
 		}
 		for _, p := range d.Pairs {
 			m.add(d.Defect, p.Method, "pairs.", pairMetrics(p))
@@ -82,6 +82,7 @@ func pairMetrics(p score.PairScore) []metric {
 		{"true", float64(p.True)}, {"lost", float64(p.Lost)}, {"predicted", float64(p.Predicted)}, {"named", float64(p.Named)}, {"hits", float64(p.Hits)},
 		{"precision", p.Precision}, {"recall", p.Recall}, {"recall_with_lost", p.RecallWithLost},
 		{"scored", float64(p.Scored)}, {"brier", p.Brier}, {"log_score", p.LogScore},
+		{"brier_per_true", p.BrierPerTrue}, {"log_score_per_true", p.LogPerTrue},
 		{"true_tokens", float64(p.TrueTokens)}, {"lost_tokens", float64(p.LostTokens)}, {"predicted_tokens", p.PredictedTokens},
 		{"token_recall", p.TokenRecall}, {"token_precision", p.TokenPrecision}, {"range_overlap", p.RangeOverlap},
 	}

@@ -78,7 +78,7 @@ func (s scores) suspects(list []score.SuspectScore) {
 		s.row("  "+label, count(x.True), count(x.Predicted), share(x.Precision), share(x.Recall), share(x.RecallWithLost))
 	}
 	if lost := list[0].Lost; lost > 0 {
-		s.line("recall leaves out %d true suspects that the evidence lost", lost)
+		s.line("recall leaves out true suspects that the evidence lost: %d", lost)
 	}
 }
 
@@ -98,13 +98,16 @@ func (s scores) pairs(list []score.PairScore) {
 	line("  precision of named", func(p score.PairScore) string { return share(p.Precision) })
 	line("  recall of named", func(p score.PairScore) string { return share(p.Recall) })
 	line("  recall, lost as misses", func(p score.PairScore) string { return share(p.RecallWithLost) })
-	line("  Brier score (0 is best)", func(p score.PairScore) string { return share(p.Brier) })
-	line("  log score (0 is best)", func(p score.PairScore) string { return share(p.LogScore) })
+	line("  Brier score, mean (0 is best)", func(p score.PairScore) string { return share(p.Brier) })
+	line("  log score, mean (0 is best)", func(p score.PairScore) string { return share(p.LogScore) })
+	line("  Brier sum per true pair", func(p score.PairScore) string { return share(p.BrierPerTrue) })
+	line("  log sum per true pair", func(p score.PairScore) string { return share(p.LogPerTrue) })
 	line("  true tokens that were predicted", func(p score.PairScore) string { return share(p.TokenRecall) })
 	line("  predicted tokens that were true", func(p score.PairScore) string { return share(p.TokenPrecision) })
 	line("  ranges of tokens, overlap", func(p score.PairScore) string { return share(p.RangeOverlap) })
+	s.line("means are over each method's own pairs; compare methods by the sums per true pair")
 	if p := list[0]; p.Lost > 0 {
-		s.line("all lines but one leave out %d true pairs (%d tokens) of requests that the evidence lost", p.Lost, p.LostTokens)
+		s.line("but for the recall that counts them, pairs leave out true ones of requests that the evidence lost: %d (%d tokens)", p.Lost, p.LostTokens)
 	}
 }
 

@@ -42,6 +42,10 @@ type PairScore struct {
 	LogScore float64 // mean -ln of the probability given to what happened, kept within 0.001 and 0.999
 	Bins     [10]Bin // of predicted pairs, by probability
 
+	// The same sums for each true pair. The means above fall with every
+	// unlikely pair that a method lists; these let methods be compared.
+	BrierPerTrue, LogPerTrue float64
+
 	TrueTokens      int64 // of true pairs
 	LostTokens      int64 // of lost pairs
 	PredictedTokens float64
@@ -168,6 +172,7 @@ func scorePairs(truth map[pairKey]truePair, known map[string]bool, predicted map
 	}
 	s.Precision, s.Recall, s.RecallWithLost = ratio(s.Hits, s.Named), ratio(s.Hits, s.True), ratio(s.Hits, s.True+s.Lost)
 	s.Brier, s.LogScore = ratio(brier, float64(s.Scored)), ratio(logs, float64(s.Scored))
+	s.BrierPerTrue, s.LogPerTrue = ratio(brier, float64(s.True)), ratio(logs, float64(s.True))
 	s.TokenRecall, s.TokenPrecision = ratio(shared, float64(s.TrueTokens)), ratio(shared, s.PredictedTokens)
 	s.RangeOverlap = ratio(both, either)
 	for i := range s.Bins {

@@ -102,6 +102,8 @@ func TestPairsByHand(t *testing.T) {
 	near(t, "recall with lost", s.RecallWithLost, 1.0/4)
 	near(t, "brier", s.Brier, (0.01+0.36+0.36+1)/4)
 	near(t, "log score", s.LogScore, -(math.Log(0.9)+math.Log(0.4)+math.Log(0.4)+math.Log(0.001))/4)
+	near(t, "brier per true pair", s.BrierPerTrue, (0.01+0.36+0.36+1)/3)
+	near(t, "log score per true pair", s.LogPerTrue, -(math.Log(0.9)+math.Log(0.4)+math.Log(0.4)+math.Log(0.001))/3)
 	near(t, "predicted tokens", s.PredictedTokens, 160)
 	near(t, "token recall", s.TokenRecall, (80.0+50)/180)
 	near(t, "token precision", s.TokenPrecision, (80.0+50)/160)
@@ -134,6 +136,18 @@ func TestPairsAtTheEnds(t *testing.T) {
 	wrong := Evaluate(truth, Prediction{Known: known("sax"), Methods: []Method{{"", []Pair{{"s", "d", "a", 0, 0, 0, 0}, {"s", "d", "x", 1, 10, 0, 10}}}}}).Defects[0].Pairs[0]
 	near(t, "brier", wrong.Brier, 1)
 	near(t, "log score", wrong.LogScore, -math.Log(0.001))
+}
+
+// Listing pairs of no weight flatters the means, not what methods are compared
+// by.
+func TestPaddingDoesNotHelp(t *testing.T) {
+	truth := Truth{Suspects: []TrueSuspect{{"s", "d", []TrueSource{{"a", 10, 0, 10}}}}}
+	plain, padded := []Pair{{"s", "d", "a", 0.5, 10, 0, 10}}, []Pair{{"s", "d", "a", 0.5, 10, 0, 10}, {"s", "d", "x", 0, 0, 0, 0}}
+	scores := Evaluate(truth, Prediction{Known: known("sax"), Methods: []Method{{"plain", plain}, {"padded", padded}}}).Defects[0].Pairs
+	near(t, "mean of plain", scores[0].Brier, 0.25)
+	near(t, "mean of padded", scores[1].Brier, 0.125)
+	near(t, "plain per true pair", scores[0].BrierPerTrue, 0.25)
+	near(t, "padded per true pair", scores[1].BrierPerTrue, 0.25)
 }
 
 // Two records with one id are one request.

@@ -224,6 +224,14 @@ func checkPairs(t *testing.T, truth Truth, p Prediction, d DefectReport) {
 	near(t, "recall with lost", got.RecallWithLost, hits/(trues+float64(lost)))
 	near(t, "brier", got.Brier, brier/n)
 	near(t, "log score", got.LogScore, logs/n)
+	perTrue := func(sum float64) float64 {
+		if trues == 0 {
+			return math.NaN() // not infinite: without true pairs it is not defined
+		}
+		return sum / trues
+	}
+	near(t, "brier per true pair", got.BrierPerTrue, perTrue(brier))
+	near(t, "log score per true pair", got.LogPerTrue, perTrue(logs))
 	near(t, "token recall", got.TokenRecall, shared/trueTokens)
 	near(t, "token precision", got.TokenPrecision, shared/tokens)
 	near(t, "range overlap", got.RangeOverlap, both/either)
