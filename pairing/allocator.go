@@ -42,6 +42,9 @@ type allocator struct {
 // that began before the history does is given by the pages that it has handed
 // out already, which wait among the staged.
 func (a *allocator) reset(handedOut int) {
+	if a.policy == LIFO {
+		handedOut = 0 // it has no sweep
+	}
 	rest := run{uint32(handedOut) + 1, uint32(a.pages - handedOut)}
 	a.free = append(a.free[:0], rest)
 	a.staged = a.staged[:0]

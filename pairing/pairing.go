@@ -21,10 +21,11 @@ const (
 	batch = 16 // orderings between two looks at the error
 	// wantedError is the standard error of a probability at which drawing ends.
 	wantedError = 0.04
-	maxSweeps   = 48
-	// beforeShare is the share of a suspect's slots that may have been written
-	// before its window begins; where more were, the window is doubled.
-	beforeShare = 0.001
+	maxSweeps   = 64
+	// doubt is the share of a suspect's slots whose owner may depend on what was
+	// before the window begins; where more do, the window is doubled.
+	doubt  = 0.002
+	probes = 5 // states from which forgetting is tried
 )
 
 // Run pairs all suspects of the case with their sources and leaves source_pairs
@@ -102,8 +103,7 @@ func (p *planner) replayAll(ctx context.Context, c Case, o Options) ([]*result, 
 		for _, r := range fresh {
 			results[r.w.key] = append(slices.DeleteFunc(results[r.w.key], func(old *result) bool { return contains(r.w, old.w) }), r)
 			for _, t := range r.tallies {
-				slots := int64(t.reached) * p.suspects[t.suspect].prompt
-				if !r.w.fromBoot && r.w.sweeps < maxSweeps && r.w.since > p.earliest && float64(t.before) > beforeShare*float64(slots) {
+				if t.doubt > doubt && r.w.sweeps < maxSweeps && r.w.since > p.earliest {
 					reach[aim{t.suspect, r.w.key}] = 2 * r.w.sweeps
 				}
 			}
@@ -160,24 +160,33 @@ func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Opti
 	byRow := p.tallies(w, res)
 	s := newSampler(w, w.anchor(w.figures), p.suspects, len(p.boots), o.Seed)
 	k := rank{policy: w.boot.policy, pages: w.boot.pages, pageSize: w.boot.pageSize, before: nobody, headroom: w.boot.headroom}
-	for res.orderings < o.Orderings && ctx.Err() == nil {
+	play := func(drawn *ordering, handedOut int, tallies map[int32]*tally) {
+		if !w.fromBoot {
+			k.before, k.handedOut = before, handedOut
+		}
+		r.reset(k, drawn.jobs, drawn.acts, &collector{k: res.orderings, o: drawn, tallies: tallies})
+		r.run(w.until+tail, w.flushes)
+	}
+	for res.orderings < o.Orderings && ctx.Err() == nil && !res.settled() {
 		for range min(batch, o.Orderings-res.orderings) {
 			drawn := s.draw(o.Seed, res.orderings)
-			if !w.fromBoot {
-				// How far the sweep had come is not known: each ordering guesses
-				// anew, and what still depends on the guess shows as doubt.
-				k.before, k.handedOut = before, s.rng.IntN(k.pages)
-				if k.policy == LIFO {
-					k.handedOut = 0
+			if res.orderings == 0 && !w.fromBoot {
+				// The same ordering from several states: where all end alike, what
+				// was before the window has been forgotten.
+				first := p.tallies(w, &result{})
+				play(drawn, 0, first)
+				for i := 1; i < probes; i++ {
+					other := p.tallies(w, &result{})
+					play(drawn, k.pages*i/probes, other)
+					for row, t := range byRow {
+						t.doubt = max(t.doubt, first[row].unlike(other[row]))
+					}
 				}
 			}
-			watch := &collector{k: res.orderings, o: drawn, tallies: byRow}
-			r.reset(k, drawn.jobs, drawn.acts, watch)
-			r.run(w.until+tail, w.flushes)
+			// How far the sweep had come is not known: each ordering guesses anew,
+			// and what still depends on the guess shows as doubt.
+			play(drawn, s.rng.IntN(k.pages), byRow)
 			res.orderings++
-		}
-		if res.settled() {
-			break
 		}
 	}
 	res.lost = s.lost / float64(max(res.orderings, 1))
@@ -208,6 +217,9 @@ func (p *planner) tallies(w *window, res *result) map[int32]*tally {
 
 // settled tells that the error of every probability is small enough.
 func (r *result) settled() bool {
+	if r.orderings == 0 {
+		return false
+	}
 	for _, t := range r.tallies {
 		for _, f := range t.rows {
 			if _, e := share(f.orderings, r.orderings); e > wantedError {

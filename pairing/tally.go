@@ -50,7 +50,25 @@ type tally struct {
 	rows    map[int32]*found
 	none    found
 	unknown found
-	before  int64 // slots of unknown that were written before the history begins
+	before  int64   // slots of unknown that were written before the history begins
+	doubt   float64 // share of slots whose owner depends on what was before the history
+}
+
+// unlike gives the share of slots that two replays of one ordering give to
+// different owners, or to someone before the history.
+func (t *tally) unlike(u *tally) float64 {
+	total := t.none.slots + t.unknown.slots
+	alike := min(t.none.slots, u.none.slots) + min(t.unknown.slots-t.before, u.unknown.slots-u.before)
+	for row, f := range t.rows {
+		total += f.slots
+		if g := u.rows[row]; g != nil {
+			alike += min(f.slots, g.slots)
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return 1 - float64(alike)/float64(total)
 }
 
 // probability gives the share of k orderings, and its standard error. The

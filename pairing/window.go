@@ -27,7 +27,7 @@ const (
 	second     = micros(time.Second / time.Microsecond)
 	// firstSweeps is how far back a window reaches at first, in pools' worth of
 	// reserved tokens; windows in which that does not suffice are doubled.
-	firstSweeps = 8
+	firstSweeps = 6
 )
 
 // planner cuts windows.
