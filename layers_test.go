@@ -24,16 +24,18 @@ var mayImport = map[string][]string{
 	"rules":               {"internal/evidence", "internal/strictyaml"},
 	"pairing":             {"internal/evidence"},
 	"queries":             {},
+	"internal/estimate":   {},
 	"internal/evidence":   {},
 	"internal/strictyaml": {},
+	"internal/exposure":   {"internal/estimate", "internal/evidence"},
 	"internal/incident":   {"internal/evidence", "internal/strictyaml"},
 	"internal/measure":    {"internal/evidence", "internal/incident"},
 	"internal/casestore":  {"internal/evidence", "queries"},
 	"internal/output":     {},
 	"internal/sim":        {"internal/evidence"},
 	"internal/score":      {},
-	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure", "internal/score"},
-	"internal/cli":        {"ingest", "rules", "pairing", "queries", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/score", "internal/sim"},
+	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/exposure", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure", "internal/score"},
+	"internal/cli":        {"ingest", "rules", "pairing", "queries", "internal/exposure", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/score", "internal/sim"},
 }
 
 // doors names the packages through which a heavy library may be reached.
@@ -42,6 +44,7 @@ var doors = map[string][]string{
 	"github.com/apache/arrow-go/": {"ingest", "internal/output"},
 	"github.com/spf13/":           {"internal/cli"},
 	"go.yaml.in/":                 {"internal/strictyaml"},
+	"gonum.org/":                  {"internal/estimate"},
 	"net/http":                    {},
 	"net":                         {},
 }

@@ -12,11 +12,7 @@ func (r *replay) land(now micros, i int32, a *act, s *live) {
 	for _, h := range r.runners {
 		r.crossLate(now, h, i, a, s)
 	}
-	o := owner(a.job)
-	if j.lost {
-		o = unknown
-	}
-	r.mem.write(s.pages, 0, int(a.landed), int(j.prompt-a.landed), o)
+	r.mem.write(s.pages, 0, int(a.landed), int(j.prompt-a.landed), owner(a.job))
 	r.recycle(s)
 }
 

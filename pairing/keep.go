@@ -30,20 +30,50 @@ func (p *planner) keep(ctx context.Context, c Case, results []*result) error {
 		}
 		if len(bySuspect[i]) == 0 {
 			pairs = append(pairs, s.unpaired())
-			runs = append(runs, []any{s.source, s.line, s.defect, nil, nil, nil, nil, nil, 0, 0, 0, 0.0, []string{s.whyUnpaired()}})
+			runs = append(runs, []any{s.source, s.line, s.defect, nil, nil, nil, nil, nil, 0, 0, 0, 0.0, 0.0, 0.0, []string{s.whyUnpaired()}})
 			continue
 		}
 		pairs = append(pairs, pairRows(s, bySuspect[i])...)
 		for _, f := range bySuspect[i] {
 			w := f.r.w
 			runs = append(runs, []any{s.source, s.line, s.defect, w.key.node, w.key.rank, float64(f.t.reached) / float64(f.r.orderings),
-				string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached, f.r.lost, w.notes()})
+				string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached,
+				float64(f.t.cross) / float64(f.r.orderings), f.r.lost, f.r.lostRead, w.notes()})
 		}
 	}
 	if err := c.Replace(ctx, "source_pairs", pairs); err != nil {
 		return err
 	}
-	return c.Replace(ctx, "pairings", runs)
+	if err := c.Replace(ctx, "pairings", runs); err != nil {
+		return err
+	}
+	return c.Replace(ctx, "source_reads", readRows(results))
+}
+
+// readRows joins what windows say of each request. Different windows hold
+// different suspects.
+func readRows(results []*result) (rows [][]any) {
+	type sums struct{ notAny, notCross, notFirm, tokens float64 }
+	reads := map[place]*sums{}
+	for _, r := range results {
+		k := float64(r.orderings)
+		for i, read := range r.reads {
+			at := r.w.rows[i].place
+			if reads[at] == nil {
+				reads[at] = &sums{1, 1, 1, 0}
+			}
+			s := reads[at]
+			s.notAny *= 1 - float64(read.any)/k
+			s.notCross *= 1 - float64(read.cross)/k
+			s.notFirm *= 1 - float64(read.firm)/k
+			s.tokens += float64(read.tokens) / k
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(reads), place.compare) {
+		s := reads[at]
+		rows = append(rows, []any{at.source, at.line, oversizePlaceholder, 1 - s.notAny, 1 - s.notCross, 1 - s.notFirm, s.tokens})
+	}
+	return rows
 }
 
 // unpaired is the row of a suspect that could not be replayed: all that it may

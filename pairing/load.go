@@ -24,6 +24,10 @@ type instant = evidence.Opt[evidence.Micros]
 // place is where a record lies in the evidence.
 type place struct{ source, line int64 }
 
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.source, q.source), cmp.Compare(p.line, q.line))
+}
+
 // rankKey names a decode node's data-parallel rank.
 type rankKey struct {
 	node string
@@ -38,8 +42,10 @@ func (k rankKey) compare(l rankKey) int {
 type suspect struct {
 	place
 	defect      string
+	firm        bool    // its level is certain or strong
 	probability float64 // that it is one
-	node        string  // "": not known
+	tenant      string
+	node        string // "": not known
 	rank        evidence.Opt[int64]
 	prompt      int64
 	received    instant
@@ -77,6 +83,7 @@ func (b *boot) covers(at micros) bool {
 // row is a request that may have held pages of a window's rank.
 type row struct {
 	place
+	tenant               string // "": not known
 	nodeKnown, rankKnown bool
 	received             micros
 	first, finished      instant
@@ -98,12 +105,12 @@ func same(n int64) int64               { return n }
 func loadSuspects(ctx context.Context, c Case) (list []suspect, err error) {
 	err = c.SelectStep(ctx, "pairing_suspects", func(scan func(...any) error) error {
 		var s suspect
-		var node sql.NullString
+		var tenant, node sql.NullString
 		var rank, prompt, received, first, finished sql.Null[int64]
-		if err := scan(&s.source, &s.line, &s.defect, &s.probability, &node, &rank, &prompt, &received, &first, &finished); err != nil {
+		if err := scan(&s.source, &s.line, &s.defect, &s.firm, &s.probability, &tenant, &node, &rank, &prompt, &received, &first, &finished); err != nil {
 			return err
 		}
-		s.node, s.rank, s.prompt = node.String, opt(rank, same), prompt.V
+		s.tenant, s.node, s.rank, s.prompt = tenant.String, node.String, opt(rank, same), prompt.V
 		s.received, s.first, s.finished = opt(received, toMicros), opt(first, toMicros), opt(finished, toMicros)
 		list = append(list, s)
 		return nil
@@ -194,15 +201,18 @@ func loadRows(ctx context.Context, c Case, windows []*window) error {
 	if err := c.Replace(ctx, "replay_windows", rows); err != nil {
 		return err
 	}
+	tenants := names{}
 	return c.SelectStep(ctx, "pairing_rows", func(scan func(...any) error) error {
 		var r row
 		var id int
 		var first, finished, prompt, answer sql.Null[int64]
+		var tenant sql.NullString
 		var reason string
-		err := scan(&id, &r.source, &r.line, &r.nodeKnown, &r.rankKnown, &r.received, &first, &finished, &prompt, &answer, &r.status, &reason)
+		err := scan(&id, &r.source, &r.line, &tenant, &r.nodeKnown, &r.rankKnown, &r.received, &first, &finished, &prompt, &answer, &r.status, &reason)
 		if err != nil {
 			return err
 		}
+		r.tenant = tenants.name(tenant.String)
 		r.first, r.finished = opt(first, toMicros), opt(finished, toMicros)
 		r.prompt, r.answer = opt(prompt, same), opt(answer, same)
 		r.aborted = r.status == 499 || reason == "abort"
@@ -234,4 +244,15 @@ func wrap(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// names holds each text once.
+type names map[string]string
+
+func (n names) name(s string) string {
+	if held, ok := n[s]; ok {
+		return held
+	}
+	n[s] = s
+	return s
 }

@@ -1,7 +1,6 @@
 package pairing
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -21,11 +20,15 @@ const (
 	batch = 16 // orderings between two looks at the error
 	// wantedError is the standard error of a probability at which drawing ends.
 	wantedError = 0.04
-	maxSweeps   = 64
 	// doubt is the share of a suspect's slots whose owner may depend on what was
-	// before the window begins; where more do, the window is doubled.
+	// before its window begins; where more do, the window is doubled.
 	doubt  = 0.002
-	probes = 5 // states from which forgetting is tried
+	probes = 6 // states from which forgetting is tried
+	// rowBudget bounds the requests of all windows together, which bounds time
+	// and memory. A window that would need more stays short, and what it cannot
+	// tell shows in its probabilities.
+	rowBudget = 1_200_000
+	fewRows   = 4_000 // that a window may always have
 )
 
 // Run pairs all suspects of the case with their sources and leaves source_pairs
@@ -35,7 +38,12 @@ func Run(ctx context.Context, c Case, o Options) error {
 	if err != nil {
 		return wrap("pair", err)
 	}
-	results, err := p.replayAll(ctx, c, o)
+	windows, err := p.settle(ctx, c, o)
+	if err != nil {
+		return wrap("pair", err)
+	}
+	results := make([]*result, len(windows))
+	err = inParallel(ctx, o.Threads, len(windows), func(i int, r *replay) { results[i] = p.replayWindow(ctx, r, windows[i], o) })
 	if err != nil {
 		return wrap("pair", err)
 	}
@@ -71,24 +79,37 @@ func newPlanner(ctx context.Context, c Case) (*planner, error) {
 type result struct {
 	w         *window
 	tallies   []*tally
+	reads     map[int32]*read // by row
 	orderings int
 	lost      float64 // requests that the logs lack, on average over orderings
+	lostRead  float64 // of them, those that some suspect attended to
 }
 
-// replayAll replays windows, those again whose suspects read pages that were
-// written before they begin.
-func (p *planner) replayAll(ctx context.Context, c Case, o Options) ([]*result, error) {
-	type aim struct {
-		suspect int
-		key     rankKey
-	}
+// aim is a suspect on a rank that may have served it.
+type aim struct {
+	suspect int
+	key     rankKey
+}
+
+// settle finds windows that reach back far enough: to the boot, or until what
+// was before no longer bears on what the suspects read. It leaves them loaded.
+func (p *planner) settle(ctx context.Context, c Case, o Options) ([]*window, error) {
 	reach := map[aim]float64{}
-	results := map[rankKey][]*result{}
+	givenUp := map[aim]bool{}
+	var have []*window
 	for {
-		todo := p.plan(func(i int, k rankKey) float64 { return max(firstSweeps, reach[aim{i, k}]) })
-		todo = slices.DeleteFunc(todo, func(w *window) bool { return done(results[w.key], w) })
+		list := p.plan(func(i int, k rankKey) float64 { return max(firstSweeps, reach[aim{i, k}]) })
+		var todo []*window
+		for i, w := range list {
+			if at := slices.IndexFunc(have, w.same); at >= 0 {
+				list[i] = have[at]
+			} else {
+				todo = append(todo, w)
+			}
+		}
+		have = list
 		if len(todo) == 0 {
-			break
+			return have, nil
 		}
 		if err := loadRows(ctx, c, todo); err != nil {
 			return nil, err
@@ -96,100 +117,127 @@ func (p *planner) replayAll(ctx context.Context, c Case, o Options) ([]*result, 
 		if err := loadFigures(ctx, c, todo); err != nil {
 			return nil, err
 		}
-		fresh, err := p.replayWindows(ctx, todo, o)
+		doubts := make([]map[int]float64, len(todo))
+		err := inParallel(ctx, o.Threads, len(todo), func(i int, r *replay) { doubts[i] = p.probe(r, todo[i], o) })
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range fresh {
-			results[r.w.key] = append(slices.DeleteFunc(results[r.w.key], func(old *result) bool { return contains(r.w, old.w) }), r)
-			for _, t := range r.tallies {
-				if t.doubt > doubt && r.w.sweeps < maxSweeps && r.w.since > p.earliest {
-					reach[aim{t.suspect, r.w.key}] = 2 * r.w.sweeps
+		limit := max(fewRows, rowBudget/len(list))
+		for i, w := range todo {
+			for _, t := range w.targets {
+				switch at := (aim{t, w.key}); {
+				case doubts[i][t] <= doubt || w.since <= p.earliest || givenUp[at]:
+				case len(w.rows) < limit/2:
+					reach[at] = 2 * w.sweeps
+				default:
+					// Going back further is not worth its price: what the pool was
+					// like before is drawn at random instead.
+					reach[at], givenUp[at] = firstSweeps, true
 				}
 			}
 		}
 	}
-	var all []*result
-	for _, list := range results {
-		all = append(all, list...)
-	}
-	slices.SortFunc(all, func(a, b *result) int {
-		return cmp.Or(a.w.key.compare(b.w.key), cmp.Compare(a.w.since, b.w.since))
-	})
-	return all, nil
 }
 
-// done tells that one of the results covers w.
-func done(results []*result, w *window) bool {
-	return slices.ContainsFunc(results, func(r *result) bool { return contains(r.w, w) })
+// same tells that two windows are one.
+func (w *window) same(v *window) bool {
+	return w.key == v.key && w.since == v.since && w.until == v.until && slices.Equal(w.targets, v.targets)
 }
 
-// contains tells that a covers all of b: its time and its suspects.
-func contains(a, b *window) bool {
-	return a.since <= b.since && a.until >= b.until && !slices.ContainsFunc(b.targets, func(t int) bool { return !slices.Contains(a.targets, t) })
-}
-
-func (p *planner) replayWindows(ctx context.Context, list []*window, o Options) ([]*result, error) {
-	threads := o.Threads
+// inParallel calls each for 0..n-1 on so many threads. Results must not depend
+// on the order of the calls.
+func inParallel(ctx context.Context, threads, n int, each func(i int, r *replay)) error {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	results := make([]*result, len(list))
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(threads, len(list)) {
+	for range min(threads, n) {
 		workers.Go(func() {
 			var r replay
 			for i := range next {
-				results[i] = p.replayWindow(ctx, &r, list[i], o)
+				each(i, &r)
 			}
 		})
 	}
-	for i := range list {
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
 		next <- i
 	}
 	close(next)
 	workers.Wait()
-	return results, ctx.Err()
+	return ctx.Err()
+}
+
+// probe replays one ordering from several states of the pool and tells for each
+// target what share of its slots depends on the state.
+func (p *planner) probe(r *replay, w *window, o Options) map[int]float64 {
+	doubts := map[int]float64{}
+	if w.fromBoot {
+		return doubts
+	}
+	player := p.newPlayer(w, r, o)
+	drawn := player.sampler.draw(o.Seed, 0)
+	first, rows := p.tallies(w)
+	player.play(0, drawn, 0, rows, map[int32]*read{})
+	for i := 1; i < probes; i++ {
+		other, rows := p.tallies(w)
+		// Random states: a regular grid of them may agree by chance.
+		player.play(0, drawn, player.sampler.rng.IntN(player.rank.pages), rows, map[int32]*read{})
+		for t := range first {
+			doubts[first[t].suspect] = max(doubts[first[t].suspect], first[t].unlike(other[t]))
+		}
+	}
+	return doubts
+}
+
+// player replays orderings of one window.
+type player struct {
+	w       *window
+	replay  *replay
+	sampler *sampler
+	rank    rank
+	lost    map[owner]bool // lost requests that some suspect of the last ordering attended to
+}
+
+func (p *planner) newPlayer(w *window, r *replay, o Options) *player {
+	return &player{w: w, replay: r, lost: map[owner]bool{},
+		sampler: newSampler(w, w.anchor(w.figures), p.suspects, len(p.boots), o.Seed),
+		rank:    rank{policy: w.boot.policy, pages: w.boot.pages, pageSize: w.boot.pageSize, before: nobody, headroom: w.boot.headroom}}
+}
+
+// play replays the k-th ordering. In a window that does not begin with a boot
+// the sweep under way had handed out so many pages.
+func (x *player) play(k int, drawn *ordering, handedOut int, tallies map[int32]*tally, reads map[int32]*read) {
+	if !x.w.fromBoot {
+		x.rank.before, x.rank.handedOut = before, handedOut
+	}
+	clear(x.lost)
+	x.replay.reset(x.rank, drawn.jobs, drawn.acts, &collector{k: k, o: drawn, w: x.w, tallies: tallies, reads: reads, lost: x.lost})
+	x.replay.run(x.w.until+tail, x.w.flushes)
 }
 
 // replayWindow draws and replays orderings until the probabilities are known
 // well enough.
 func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Options) *result {
-	res := &result{w: w}
-	byRow := p.tallies(w, res)
-	s := newSampler(w, w.anchor(w.figures), p.suspects, len(p.boots), o.Seed)
-	k := rank{policy: w.boot.policy, pages: w.boot.pages, pageSize: w.boot.pageSize, before: nobody, headroom: w.boot.headroom}
-	play := func(drawn *ordering, handedOut int, tallies map[int32]*tally) {
-		if !w.fromBoot {
-			k.before, k.handedOut = before, handedOut
-		}
-		r.reset(k, drawn.jobs, drawn.acts, &collector{k: res.orderings, o: drawn, tallies: tallies})
-		r.run(w.until+tail, w.flushes)
-	}
+	res := &result{w: w, reads: map[int32]*read{}}
+	var byRow map[int32]*tally
+	res.tallies, byRow = p.tallies(w)
+	x := p.newPlayer(w, r, o)
 	for res.orderings < o.Orderings && ctx.Err() == nil && !res.settled() {
 		for range min(batch, o.Orderings-res.orderings) {
-			drawn := s.draw(o.Seed, res.orderings)
-			if res.orderings == 0 && !w.fromBoot {
-				// The same ordering from several states: where all end alike, what
-				// was before the window has been forgotten.
-				first := p.tallies(w, &result{})
-				play(drawn, 0, first)
-				for i := 1; i < probes; i++ {
-					other := p.tallies(w, &result{})
-					play(drawn, k.pages*i/probes, other)
-					for row, t := range byRow {
-						t.doubt = max(t.doubt, first[row].unlike(other[row]))
-					}
-				}
-			}
+			drawn := x.sampler.draw(o.Seed, res.orderings)
 			// How far the sweep had come is not known: each ordering guesses anew,
 			// and what still depends on the guess shows as doubt.
-			play(drawn, s.rng.IntN(k.pages), byRow)
+			x.play(res.orderings, drawn, x.sampler.rng.IntN(x.rank.pages), byRow, res.reads)
+			res.lostRead += float64(len(x.lost))
 			res.orderings++
 		}
 	}
-	res.lost = s.lost / float64(max(res.orderings, 1))
+	res.lostRead /= float64(max(res.orderings, 1))
+	res.lost = x.sampler.lost / float64(max(res.orderings, 1))
 	w.figures = nil
 	return res
 }
@@ -198,21 +246,22 @@ func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Opti
 // clocks differ.
 const tail = micros(2 * time.Second / time.Microsecond)
 
-// tallies makes a tally for each target of w, by row.
-func (p *planner) tallies(w *window, res *result) map[int32]*tally {
+// tallies makes a tally for each target of w, also by row.
+func (p *planner) tallies(w *window) (list []*tally, byRow map[int32]*tally) {
 	rows := map[place]int32{}
 	for i := range w.rows {
 		rows[w.rows[i].place] = int32(i)
 	}
-	byRow := map[int32]*tally{}
+	byRow = map[int32]*tally{}
 	for _, i := range w.targets {
-		t := &tally{suspect: i, rows: map[int32]*found{}}
-		res.tallies = append(res.tallies, t)
-		if n, ok := rows[p.suspects[i].place]; ok && p.suspects[i].defect == oversizePlaceholder {
+		s := &p.suspects[i]
+		t := &tally{suspect: i, tenant: s.tenant, firm: s.firm, rows: map[int32]*found{}}
+		list = append(list, t)
+		if n, ok := rows[s.place]; ok && s.defect == oversizePlaceholder {
 			byRow[n] = t
 		}
 	}
-	return byRow
+	return list, byRow
 }
 
 // settled tells that the error of every probability is small enough.

@@ -318,9 +318,6 @@ func (r *replay) commit(now micros, i int32, upTo int32) {
 		return
 	}
 	o := owner(r.acts[i].job)
-	if r.jobs[o].lost {
-		o = unknown
-	}
 	r.mem.write(s.pages, int(s.gone), from, tokens, o)
 	s.committed = upTo
 	for _, g := range r.ghosts {

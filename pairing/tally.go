@@ -45,13 +45,16 @@ func (f *found) take(k int, page uint32, token, slots int) {
 
 // tally gathers what one suspect attended to on one rank.
 type tally struct {
-	suspect int
-	reached int // orderings in which it took its pages here
-	rows    map[int32]*found
-	none    found
-	unknown found
-	before  int64   // slots of unknown that were written before the history begins
-	doubt   float64 // share of slots whose owner depends on what was before the history
+	suspect   int
+	tenant    string // of the suspect
+	firm      bool
+	reached   int // orderings in which it took its pages here
+	cross     int // orderings in which it attended to another tenant's request
+	rows      map[int32]*found
+	none      found
+	unknown   found
+	lastCross int
+	before    int64 // slots of unknown that were written before the history begins
 }
 
 // unlike gives the share of slots that two replays of one ordering give to
@@ -71,6 +74,35 @@ func (t *tally) unlike(u *tally) float64 {
 	return 1 - float64(alike)/float64(total)
 }
 
+// read is what all suspects of a window together attended to of one request.
+type read struct {
+	any, cross, firm           int // orderings
+	lastAny, lastCross, lastFm int
+	tokens                     int64 // read by other tenants
+}
+
+// once counts an ordering the first time.
+func once(k int, last, count *int) {
+	if *last != k+1 {
+		*last = k + 1
+		*count++
+	}
+}
+
+// take notes that a suspect attended to tokens of a request in ordering k.
+func (r *read) take(k int, t *tally, tenant string, tokens int) {
+	once(k, &r.lastAny, &r.any)
+	if tenant == t.tenant && tenant != "" {
+		return
+	}
+	once(k, &r.lastCross, &r.cross)
+	if t.firm {
+		once(k, &r.lastFm, &r.firm)
+	}
+	r.tokens += int64(tokens)
+	once(k, &t.lastCross, &t.cross)
+}
+
 // probability gives the share of k orderings, and its standard error. The
 // error of a share of 0 or 1 is not zero: another k orderings might differ.
 func share(n, k int) (probability, mcError float64) {
@@ -83,8 +115,10 @@ func share(n, k int) (probability, mcError float64) {
 type collector struct {
 	k       int
 	o       *ordering
+	w       *window
 	tallies map[int32]*tally // by row
-	left    int              // suspects whose pages have not been read
+	reads   map[int32]*read  // by row
+	lost    map[owner]bool   // lost requests that some suspect attended to
 }
 
 func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
@@ -96,7 +130,6 @@ func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
 	if t == nil {
 		return
 	}
-	c.left--
 	t.reached++
 	ps, prompt := r.rank.pageSize, int(r.jobs[id].prompt)
 	// The first page comes whole from the prefill node, one slot of it the
@@ -117,12 +150,18 @@ func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
 			t.before += int64(slots)
 		default:
 			row := c.o.rows[o]
+			if row < 0 {
+				t.unknown.take(c.k, page, 0, slots)
+				c.lost[o] = true
+				return
+			}
 			f := t.rows[row]
 			if f == nil {
 				f = &found{}
 				t.rows[row] = f
 			}
 			f.take(c.k, page, token, slots)
+			c.read(row, t, slots)
 		}
 	}
 	for _, p := range pages {
@@ -133,6 +172,15 @@ func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
 			at += ps
 		}
 	}
+}
+
+func (c *collector) read(row int32, t *tally, slots int) {
+	r := c.reads[row]
+	if r == nil {
+		r = &read{}
+		c.reads[row] = r
+	}
+	r.take(c.k, t, c.w.rows[row].tenant, slots)
 }
 
 func (c *collector) crossed(micros, int32, int32, bool, int, int) {}

@@ -27,7 +27,7 @@ const (
 	second     = micros(time.Second / time.Microsecond)
 	// firstSweeps is how far back a window reaches at first, in pools' worth of
 	// reserved tokens; windows in which that does not suffice are doubled.
-	firstSweeps = 6
+	firstSweeps = 3
 )
 
 // planner cuts windows.
@@ -83,7 +83,7 @@ func (p *planner) plan(sweeps func(suspect int, k rankKey) float64) []*window {
 		for _, k := range p.ranksFor(s) {
 			w := &window{key: k, boot: *p.bootAt(k, s.received.V), ranks: p.ranks(k.node), until: s.until(), targets: []int{i}, sweeps: sweeps(i, k)}
 			w.since, w.fromBoot = p.start(w, s.received.V)
-			w.flushes = p.flushes[k.node]
+			w.flushes = slices.DeleteFunc(slices.Clone(p.flushes[k.node]), func(at micros) bool { return at < w.since })
 			list = append(list, w)
 		}
 	}

@@ -23,12 +23,12 @@ func (f *pairFlags) add(cmd *cobra.Command) {
 }
 
 func (a *app) newPair() *cobra.Command {
-	var dir string
+	var dir, explain string
 	var pair pairFlags
 	cmd := &cobra.Command{
 		Use:   "pair --case DIR",
 		Short: "Replay page allocators and name the likely sources of each suspect",
-		Long:  "Pair replays the page allocator of each decode node and rank that may have served a\nsuspect, and reads off whose KV lay in the pages that the suspect did not write." + "\n" + exitHelp,
+		Long:  "Pair replays the page allocator of each decode node and rank that may have served a\nsuspect, and reads off whose KV lay in the pages that the suspect did not write. With\n--explain it shows the page map of one suspect instead." + "\n" + exitHelp,
 		Args:  wantArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			c, err := casestore.Open(cmd.Context(), dir, a.caseOptions())
@@ -36,6 +36,9 @@ func (a *app) newPair() *cobra.Command {
 				return err
 			}
 			defer closing(c, &err)
+			if explain != "" {
+				return a.explainPages(cmd.Context(), c, explain, pair)
+			}
 			if err := a.pair(cmd.Context(), c, pair); err != nil {
 				return err
 			}
@@ -44,12 +47,21 @@ func (a *app) newPair() *cobra.Command {
 	}
 	addCaseFlag(cmd, &dir)
 	pair.add(cmd)
+	cmd.Flags().StringVar(&explain, "explain", "", "show whose pages the suspect with this request id took, and why it was given them")
 	return cmd
 }
 
 func (a *app) pair(ctx context.Context, c *casestore.Case, f pairFlags) error {
-	if f.orderings < 1 {
-		return usagef("--orderings %d: want at least 1", f.orderings)
+	o, err := a.pairOptions(f)
+	if err != nil {
+		return err
 	}
-	return pipeline.Pair(ctx, c, pairing.Options{Seed: f.seed, Orderings: f.orderings, Threads: a.threads})
+	return pipeline.Pair(ctx, c, o)
+}
+
+func (a *app) pairOptions(f pairFlags) (pairing.Options, error) {
+	if f.orderings < 1 {
+		return pairing.Options{}, usagef("--orderings %d: want at least 1", f.orderings)
+	}
+	return pairing.Options{Seed: f.seed, Orderings: f.orderings, Threads: a.threads}, nil
 }

@@ -148,7 +148,39 @@ func (p page) suspects(s pipeline.Summary) {
 	p.line("", "floor: certain; best: certain and strong by probability; ceiling: all suspects and %d rows not assessed", r.Blind)
 	t := s.Tenants
 	p.line("tenants", "%d in the rows; as recipients %d with a certain, %d a strong, %d a possible suspect", t.All, t.Certain, t.Strong, t.Possible)
-	p.line("", "as sources: none is ruled out, for whose data was read is not worked out by this step")
+	p.sources(s)
+}
+
+// sources says whose data was read.
+func (p page) sources(s pipeline.Summary) {
+	if len(s.Exposures) == 0 {
+		p.line("sources", "whose data was read is not worked out: run kvforensics pair and kvforensics exposure; no tenant is ruled out")
+		return
+	}
+	label := "sources"
+	for _, e := range s.Exposures {
+		if !e.Estimated {
+			continue
+		}
+		p.line(label, "%s: %d – %.1f – %d requests of other tenants were read (floor – best – ceiling)", e.Defect, e.Sources.Floor, e.Sources.Best, e.Sources.Ceiling)
+		p.line("", "tenants as sources: %d exposed, %d not ruled out, %d ruled out", e.Exposed, e.NotRuledOut, e.Out)
+		if all := e.Named + e.Unknown + e.None; all > 0 {
+			p.line("", "of the tokens that suspects reserved and did not write, %.1f %% have a named owner, %.1f %% an unknown one, %.1f %% none (never written)",
+				100*e.Named/all, 100*e.Unknown/all, 100*e.None/all)
+		}
+		p.line("", "%s", unseen(e))
+		label = ""
+	}
+	if label != "" {
+		p.line(label, "no suspect could be paired; no tenant is ruled out")
+	}
+}
+
+func unseen(e pipeline.Exposure) string {
+	if !e.Unseen.Valid {
+		return "suspects that nobody saw: " + e.UnseenMethod
+	}
+	return fmt.Sprintf("suspects that nobody saw: %.1f (%.1f to %.1f), %s", e.Unseen.Float64, e.UnseenLow.Float64, e.UnseenTop.Float64, e.UnseenMethod)
 }
 
 // uncounted says what the range leaves out.
@@ -180,8 +212,12 @@ func (p page) gaps(s pipeline.Summary) {
 func (p page) next(s pipeline.Summary) {
 	p.line("case", "%s (case.duckdb, requests/day=*/requests.parquet)", s.Dir)
 	p.line("next", "kvforensics query suspects --case %s", s.Dir)
+	if len(s.Exposures) > 0 {
+		p.line("", "kvforensics query tenants --case %s", s.Dir)
+	}
 	p.line("", "kvforensics query coverage --case %s", s.Dir)
 	p.line("", "kvforensics flag --case %s --explain REQUEST", s.Dir)
+	p.line("", "kvforensics pair --case %s --explain REQUEST", s.Dir)
 }
 
 // span reads --since and --until.

@@ -10,6 +10,7 @@ import (
 
 	"kvforensics/ingest"
 	"kvforensics/internal/casestore"
+	"kvforensics/internal/exposure"
 	"kvforensics/internal/output"
 	"kvforensics/internal/pipeline"
 	"kvforensics/rules"
@@ -66,8 +67,8 @@ func (a *app) newTriage() *cobra.Command {
 	var pair pairFlags
 	cmd := &cobra.Command{
 		Use:   "triage PATH... --case DIR",
-		Short: "Read evidence, measure pools, flag suspects and print the summary",
-		Long:  "Triage runs all steps: it reads files, folders and glob patterns into the case, measures\nKV pools, flags suspects and prints a summary." + "\n" + exitHelp,
+		Short: "Read evidence, flag suspects, name whose data they may have read, and print the summary",
+		Long:  "Triage runs all steps: it reads files, folders and glob patterns into the case, measures\nKV pools, flags suspects, replays page allocators to name whose data they may have\nread, counts what that means for each tenant, and prints a summary." + "\n" + exitHelp,
 		Args:  wantArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			return a.runTriage(cmd.Context(), paths, evidence, analysis, pair)
@@ -96,6 +97,9 @@ func (a *app) runTriage(ctx context.Context, paths []string, e evidenceFlags, f 
 		return err
 	}
 	if err := a.pair(ctx, c, p); err != nil {
+		return err
+	}
+	if err := pipeline.Expose(ctx, c, exposure.Options{Threshold: defaultThreshold}); err != nil {
 		return err
 	}
 	return a.conclude(ctx, c, failOn)

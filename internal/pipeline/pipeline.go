@@ -307,7 +307,20 @@ func Flag(ctx context.Context, c *casestore.Case, list []*rules.Rule, span Span)
 	if err := c.SetFact(ctx, factUncovered, strings.Join(rules.Uncovered(list), ", ")); err != nil {
 		return err
 	}
-	return rules.Run(ctx, c, list)
+	if err := rules.Run(ctx, c, list); err != nil {
+		return err
+	}
+	return clearPairs(ctx, c)
+}
+
+// clearPairs drops what was worked out for earlier suspects.
+func clearPairs(ctx context.Context, c *casestore.Case) error {
+	for _, table := range []string{"source_pairs", "pairings", "source_reads", "tenant_exposure", "defect_exposure"} {
+		if err := c.Replace(ctx, table, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func fitEnvelope(ctx context.Context, c *casestore.Case) error {

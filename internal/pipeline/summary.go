@@ -21,6 +21,7 @@ type Summary struct {
 	Refused     int64 // oversize requests refused as they should be
 	Recipients  Range
 	Tenants     TenantCounts
+	Exposures   []Exposure // by defect class; none before the exposure step
 	Gaps        []Gap
 	Uncovered   string // defect classes for which no rule looks
 	Unplaced    int64  // gateway records without a place in time
@@ -70,6 +71,17 @@ type Range struct {
 // TenantCounts counts tenants by what is known of them as recipients.
 type TenantCounts struct{ All, Certain, Strong, Possible int64 }
 
+// Exposure is what one defect class comes to.
+type Exposure struct {
+	Defect                       string
+	Sources                      Range
+	Estimated                    bool // Sources.Best means something
+	Exposed, NotRuledOut, Out    int64
+	Named, Unknown, None         float64 // tokens that suspects attended to, by owner
+	Unseen, UnseenLow, UnseenTop sql.NullFloat64
+	UnseenMethod                 string
+}
+
 // Gap is what a rule could not assess.
 type Gap struct {
 	Rule, Field string
@@ -87,7 +99,7 @@ func (s Summary) Incomplete() bool {
 func Summarise(ctx context.Context, c *casestore.Case) (Summary, error) {
 	s := Summary{Dir: c.Dir()}
 	for _, read := range []func(context.Context, *casestore.Case) error{
-		s.readCounts, s.readProblems, s.readNodes, s.readUnmeasured, s.readLevels, s.readTenants, s.readGaps, s.readRange,
+		s.readCounts, s.readProblems, s.readNodes, s.readUnmeasured, s.readLevels, s.readTenants, s.readExposures, s.readGaps, s.readRange,
 	} {
 		if err := read(ctx, c); err != nil {
 			return s, err
@@ -182,6 +194,26 @@ func (s *Summary) readTenants(ctx context.Context, c *casestore.Case) error {
 			SELECT r.tenant_id, max(t.rank) AS rank FROM requests r JOIN top t USING (source_id, line) GROUP BY r.tenant_id)
 		SELECT (SELECT count(DISTINCT tenant_id) FROM gateway_records), count(*) FILTER (rank = 3), count(*) FILTER (rank = 2), count(*) FILTER (rank = 1) FROM tenants`,
 		&n.All, &n.Certain, &n.Strong, &n.Possible)
+}
+
+func (s *Summary) readExposures(ctx context.Context, c *casestore.Case) error {
+	return c.Select(ctx, `SELECT d.defect, d.sources_floor, coalesce(d.sources_best, 0), d.sources_ceiling, d.sources_best IS NOT NULL,
+			count(t.tenant_id) FILTER (t.state IN ('confirmed', 'exposed')), count(t.tenant_id) FILTER (t.state = 'not ruled out'), count(t.tenant_id) FILTER (t.state = 'ruled out'),
+			coalesce(any_value(p.named), 0), coalesce(any_value(p.unknown), 0), coalesce(any_value(p.none), 0),
+			d.unseen, d.unseen_low, d.unseen_high, d.unseen_method
+		FROM defect_exposure d
+		LEFT JOIN tenant_exposure t ON t.defect = d.defect AND t.direction = 'source'
+		LEFT JOIN (SELECT defect, sum(exposed_tokens) FILTER (source_kind = 'request') AS named, sum(exposed_tokens) FILTER (source_kind = 'unknown') AS unknown,
+				sum(exposed_tokens) FILTER (source_kind = 'none') AS none FROM source_pairs GROUP BY defect) p ON p.defect = d.defect
+		GROUP BY ALL ORDER BY d.defect DESC`,
+		func(scan func(...any) error) error {
+			var e Exposure
+			r := &e.Sources
+			err := scan(&e.Defect, &r.Floor, &r.Best, &r.Ceiling, &e.Estimated, &e.Exposed, &e.NotRuledOut, &e.Out,
+				&e.Named, &e.Unknown, &e.None, &e.Unseen, &e.UnseenLow, &e.UnseenTop, &e.UnseenMethod)
+			s.Exposures = append(s.Exposures, e)
+			return err
+		})
 }
 
 func (s *Summary) readGaps(ctx context.Context, c *casestore.Case) (err error) {

@@ -36,16 +36,63 @@ CREATE TABLE pairings (
     requests          BIGINT NOT NULL,    -- in that history
     orderings         BIGINT NOT NULL,
     reached           BIGINT NOT NULL,    -- orderings in which its pages could be read off
+    cross_probability DOUBLE NOT NULL,    -- that it attended to a row of another tenant's named request
     missing_requests  DOUBLE NOT NULL,    -- requests that the logs lack, as the samples carry them on average
+    missing_read      DOUBLE NOT NULL,    -- of them, those that some suspect of this history attended to
     notes             VARCHAR[] NOT NULL
 );
 
--- The stretches of history that are replayed, one per rank and boot or part of
--- a boot.
+-- The stretches of history that are being read for the replay: scratch of the
+-- steps pairing_rows and pairing_figures.
 CREATE TABLE replay_windows (
     window_id INTEGER PRIMARY KEY,
     node      VARCHAR NOT NULL,
     rank      BIGINT NOT NULL,
     since     TIMESTAMPTZ NOT NULL,
     until     TIMESTAMPTZ NOT NULL
+);
+
+-- One row per request whose KV some suspect of a defect may have read, all
+-- suspects together. A request read by several in one ordering counts once.
+CREATE TABLE source_reads (
+    source_id         INTEGER NOT NULL,
+    line              BIGINT NOT NULL,
+    defect            VARCHAR NOT NULL,
+    probability       DOUBLE NOT NULL,    -- read by any suspect
+    cross_probability DOUBLE NOT NULL,    -- by one of another tenant
+    firm_probability  DOUBLE NOT NULL,    -- by one of another tenant whose level is certain or strong
+    cross_tokens      DOUBLE NOT NULL     -- read by other tenants, a token once for each suspect
+);
+
+-- How many of a tenant's requests, in either direction.
+CREATE TABLE tenant_exposure (
+    tenant_id      VARCHAR NOT NULL,
+    direction      VARCHAR NOT NULL,      -- source, recipient
+    defect         VARCHAR NOT NULL,
+    floor          BIGINT NOT NULL,
+    best           DOUBLE,                -- NULL: not estimated
+    ceiling        BIGINT NOT NULL,
+    exposed_tokens DOUBLE NOT NULL,
+    first_at       TIMESTAMPTZ,
+    last_at        TIMESTAMPTZ,
+    state          VARCHAR NOT NULL,      -- confirmed, exposed, not ruled out, ruled out
+    reason         VARCHAR NOT NULL
+);
+
+-- The whole incident, one row per defect class.
+CREATE TABLE defect_exposure (
+    defect           VARCHAR NOT NULL,
+    suspects_floor   BIGINT NOT NULL,
+    suspects_best    DOUBLE,
+    suspects_ceiling BIGINT NOT NULL,
+    sources_floor    BIGINT NOT NULL,
+    sources_best     DOUBLE,
+    sources_ceiling  BIGINT NOT NULL,
+    tenants_exposed  BIGINT NOT NULL,     -- as sources
+    tenants_open     BIGINT NOT NULL,     -- not ruled out
+    unseen           DOUBLE,              -- suspects that no detector caught; NULL: not estimable
+    unseen_low       DOUBLE,
+    unseen_high      DOUBLE,
+    unseen_method    VARCHAR NOT NULL,    -- or why it is not estimable
+    assumptions      VARCHAR[] NOT NULL
 );
