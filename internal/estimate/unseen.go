@@ -102,16 +102,18 @@ func xlogy(x, y float64) float64 {
 // for each event which detectors caught it. The interval is that of the bound.
 func Chao(caught [][]bool, confidence float64) (Unseen, error) {
 	var alone []float64 // events that only this detector caught
+	var by []float64    // events that it caught
 	var twice float64   // events that exactly two caught
 	overlap := false
 	for _, c := range caught {
 		for len(alone) < len(c) {
-			alone = append(alone, 0)
+			alone, by = append(alone, 0), append(by, 0)
 		}
 		n, last := 0, 0
 		for i, hit := range c {
 			if hit {
 				n, last = n+1, i
+				by[i]++
 			}
 		}
 		overlap = overlap || n > 1
@@ -135,11 +137,8 @@ func Chao(caught [][]bool, confidence float64) (Unseen, error) {
 		},
 	}
 	if best == 0 {
-		// At most one detector caught something alone, by chance perhaps.
-		for i, k := range alone {
-			alone[i] = distuv.ChiSquared{K: 2 * (k + 1)}.Quantile((1+confidence)/2) / 2
-		}
-		u.High, _ = chao(alone, twice)
+		// At most one detector caught something alone: what is left is chance.
+		u.Low, u.High = profile(float64(len(caught)), by, confidence)
 		return u, nil
 	}
 	variance := twice * best * best / ((twice + 1) * (twice + 1))

@@ -31,12 +31,12 @@ func pairCase(b *testing.B, requests int) *casestore.Case {
 			fmt.Sprintf(`INSERT INTO gateway_records (source_id, line, byte_offset, byte_length, request_id, tenant_id, received_at,
 					prefill_node, prefill_rank, decode_node, decode_rank, prompt_tokens, cached_tokens, completion_tokens, ttft_ms, e2e_ms, http_status, finish_reason)
 				WITH drawn AS (
-					SELECT i, hash(i) AS h, hash(i + 77) AS g, i %% (%[1]d // 155) = 7000 AS suspect FROM range(%[1]d) t(i)
+					SELECT i, hash(i) AS h, hash(i + 77) AS g, i %% (%[1]d // 155) = %[1]d // 310 AS suspect FROM range(%[1]d) t(i)
 				), sized AS (
 					SELECT *, CASE WHEN suspect THEN 700000 + h %% 300000
 						ELSE 64 + (400 * exp(5.0 * ((h %% 10007) / 10007.0) ** 1.5))::BIGINT END AS prompt, 20 + (h // 10007) %% 900 AS answer FROM drawn
 				)
-				SELECT 1, i + 1, i * 500, 500, 'r' || i, 't' || (g %% 200), TIMESTAMPTZ '2026-08-27 00:00:00Z' + to_microseconds((i * (14 * 86400 * 1000000 / %[1]d))::BIGINT + (g %% 100000)::BIGINT),
+				SELECT 1, i + 1, i * 500, 500, 'r' || i, 't' || (g %% 200), TIMESTAMPTZ '2026-08-27 00:00:00Z' + to_microseconds(i * (1209600000000 // %[1]d) + (g %% 100000)::BIGINT),
 					'pre-' || (g %% 64), 0, 'dec-' || ((g // 64) %% 64), 0, prompt, 0, answer,
 					CASE WHEN suspect THEN 300 ELSE 40 + prompt * 0.025 END, 40 + prompt * CASE WHEN suspect THEN 0 ELSE 0.025 END + answer * 18, 200, 'stop'
 				FROM sized`, requests),
