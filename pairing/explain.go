@@ -51,7 +51,7 @@ func Explain(ctx context.Context, c Case, source, line int64, o Options) ([]Page
 	if target < 0 {
 		return nil, nil
 	}
-	all := p.plan(func(int, rankKey) float64 { return 16 })
+	all := p.plan(p.suspects, func(int, rankKey) float64 { return 16 })
 	windows := slices.DeleteFunc(all, func(w *window) bool { return !slices.Contains(w.targets, target) })
 	if err := loadRows(ctx, c, windows); err != nil {
 		return nil, wrap("explain pairs", err)
@@ -71,7 +71,7 @@ func Explain(ctx context.Context, c Case, source, line int64, o Options) ([]Page
 // mapPages draws orderings until the suspect is on the rank, and maps its pages.
 func (p *planner) mapPages(w *window, target int, o Options) (PageMap, bool) {
 	a := w.anchor(w.figures)
-	s := newSampler(w, a, p.suspects, len(p.boots), o.Seed)
+	s := p.newSampler(w, a, o.Seed)
 	m := PageMap{Node: w.key.node, Rank: w.key.rank, Policy: w.boot.policy, Version: w.boot.version,
 		PoolPages: w.boot.pages, PageSize: w.boot.pageSize, Since: w.since, FromBoot: w.fromBoot,
 		Requests: len(w.rows), Anchors: len(a.list), ClockOffset: a.offset, Notes: w.notes()}

@@ -14,51 +14,75 @@ type finding struct {
 	t *tally
 }
 
-// keep stores what the replays found.
-func (p *planner) keep(ctx context.Context, c Case, results []*result) error {
-	bySuspect := make([][]finding, len(p.suspects))
-	for _, r := range results {
-		for _, t := range r.tallies {
-			bySuspect[t.suspect] = append(bySuspect[t.suspect], finding{r, t})
-		}
-	}
-	var pairs, runs [][]any
-	for i := range p.suspects {
-		s := &p.suspects[i]
-		if s.defect != oversizePlaceholder {
-			continue
-		}
-		if len(bySuspect[i]) == 0 {
-			pairs = append(pairs, s.unpaired())
-			runs = append(runs, []any{s.source, s.line, s.defect, nil, nil, nil, nil, nil, 0, 0, 0, 0.0, 0.0, 0.0, []string{s.whyUnpaired()}})
-			continue
-		}
-		pairs = append(pairs, pairRows(s, bySuspect[i])...)
-		for _, f := range bySuspect[i] {
-			w := f.r.w
-			runs = append(runs, []any{s.source, s.line, s.defect, w.key.node, w.key.rank, float64(f.t.reached) / float64(f.r.orderings),
-				string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached,
-				float64(f.t.cross) / float64(f.r.orderings), f.r.lost, f.r.lostRead, w.notes()})
-		}
-	}
-	if err := c.Replace(ctx, "source_pairs", pairs); err != nil {
-		return err
-	}
-	if err := c.Replace(ctx, "pairings", runs); err != nil {
-		return err
-	}
-	return c.Replace(ctx, "source_reads", readRows(results))
+// paired is a suspect with what the replays say of it.
+type paired struct {
+	s        suspect
+	findings []finding
 }
 
-// readRows joins what windows say of each request. Different windows hold
-// different suspects.
+// keep stores what the replays found: results for flagged suspects, and crossed
+// for triggers. For those left nothing was replayed.
+func (p *planner) keep(ctx context.Context, c Case, results, crossed []*result, left []trigger) error {
+	list := make([]paired, len(p.suspects))
+	for i, s := range p.suspects {
+		list[i].s = s
+	}
+	for _, r := range results {
+		for _, t := range r.tallies {
+			list[t.suspect].findings = append(list[t.suspect].findings, finding{r, t})
+		}
+	}
+	list = slices.DeleteFunc(list, func(x paired) bool { return x.s.defect != oversizePlaceholder })
+	var pairs, runs, found [][]any
+	for _, x := range recipients(crossed) {
+		found = append(found, p.crossedRow(&x))
+		list = append(list, x)
+	}
+	for i := range list {
+		x := &list[i]
+		if len(x.findings) == 0 {
+			pairs = append(pairs, x.s.unpaired())
+			runs = append(runs, x.s.notReplayed(x.s.whyUnpaired()))
+			continue
+		}
+		pairs = append(pairs, pairRows(&x.s, x.findings)...)
+		runs = append(runs, runRows(&x.s, x.findings)...)
+	}
+	for i := range left {
+		runs = append(runs, left[i].notReplayed(p.whyLeft(&left[i])))
+	}
+	for table, rows := range map[string][][]any{"crossed": found, "source_pairs": pairs, "pairings": runs, "source_reads": readRows(slices.Concat(results, crossed))} {
+		if err := c.Replace(ctx, table, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runRows tell how a suspect was replayed on each rank.
+func runRows(s *suspect, findings []finding) (rows [][]any) {
+	for _, f := range findings {
+		w, k := f.r.w, float64(f.r.orderings)
+		rows = append(rows, []any{s.source, s.line, s.defect, w.key.node, w.key.rank, float64(f.t.reached) / k,
+			string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached, float64(f.t.cross) / k, f.r.lost, f.r.lostRead, w.notes()})
+	}
+	return rows
+}
+
+// notReplayed is the row of pairings for a request that no rank's replay covers.
+func (s *suspect) notReplayed(why string) []any {
+	return []any{s.source, s.line, s.defect, nil, nil, nil, nil, nil, 0, 0, 0, 0.0, 0.0, 0.0, []string{why}}
+}
+
+// readRows joins what windows say of each request and defect. Different windows
+// hold different suspects.
 func readRows(results []*result) (rows [][]any) {
 	type sums struct{ notAny, notCross, notFirm, tokens float64 }
-	reads := map[place]*sums{}
+	reads := map[flag]*sums{}
 	for _, r := range results {
 		k := float64(r.orderings)
 		for i, read := range r.reads {
-			at := r.w.rows[i].place
+			at := flag{r.w.rows[i].place, r.defect}
 			if reads[at] == nil {
 				reads[at] = &sums{1, 1, 1, 0}
 			}
@@ -69,9 +93,9 @@ func readRows(results []*result) (rows [][]any) {
 			s.tokens += float64(read.tokens) / k
 		}
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(reads), place.compare) {
+	for _, at := range slices.SortedFunc(maps.Keys(reads), flag.compare) {
 		s := reads[at]
-		rows = append(rows, []any{at.source, at.line, oversizePlaceholder, 1 - s.notAny, 1 - s.notCross, 1 - s.notFirm, s.tokens})
+		rows = append(rows, []any{at.source, at.line, at.defect, 1 - s.notAny, 1 - s.notCross, 1 - s.notFirm, s.tokens})
 	}
 	return rows
 }
@@ -90,6 +114,13 @@ func (s *suspect) whyUnpaired() string {
 		return "it has no place in time"
 	}
 	return "no pool of a rank that may have served it was measured"
+}
+
+func (p *planner) whyLeft(t *trigger) string {
+	if len(p.ranksFor(&t.suspect)) == 0 {
+		return "no pool of a rank that may have served it was measured"
+	}
+	return "too many like it: the replay is kept to those after which most was reserved"
 }
 
 // pairRows joins what the ranks say of one suspect: requests with most tokens

@@ -28,6 +28,16 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.source, q.source), cmp.Compare(p.line, q.line))
 }
 
+// flag is one defect at one record.
+type flag struct {
+	place
+	defect string
+}
+
+func (f flag) compare(g flag) int {
+	return cmp.Or(f.place.compare(g.place), cmp.Compare(f.defect, g.defect))
+}
+
 // rankKey names a decode node's data-parallel rank.
 type rankKey struct {
 	node string
@@ -154,9 +164,10 @@ func loadBoots(ctx context.Context, c Case) (map[rankKey][]boot, error) {
 
 // volume is what requests reserved on a node, by ten minutes.
 type volume struct {
-	at     micros
-	rank   int64 // -1: not known
-	tokens int64
+	at       micros
+	rank     int64 // -1: not known
+	tokens   int64
+	requests int64
 }
 
 func loadVolumes(ctx context.Context, c Case) (map[string][]volume, error) {
@@ -164,7 +175,7 @@ func loadVolumes(ctx context.Context, c Case) (map[string][]volume, error) {
 	err := c.SelectStep(ctx, "pairing_volume", func(scan func(...any) error) error {
 		var node string
 		var v volume
-		if err := scan(&node, &v.rank, &v.at, &v.tokens); err != nil {
+		if err := scan(&node, &v.rank, &v.at, &v.tokens, &v.requests); err != nil {
 			return err
 		}
 		volumes[node] = append(volumes[node], v)

@@ -31,8 +31,8 @@ const (
 	fewRows   = 4_000 // that a window may always have
 )
 
-// Run pairs all suspects of the case with their sources and leaves source_pairs
-// and pairings.
+// Run pairs all suspects of the case with their sources, finds those that no
+// rule can see, and leaves source_pairs, pairings, source_reads and crossed.
 func Run(ctx context.Context, c Case, o Options) error {
 	p, err := newPlanner(ctx, c)
 	if err != nil {
@@ -47,10 +47,14 @@ func Run(ctx context.Context, c Case, o Options) error {
 	if err != nil {
 		return wrap("pair", err)
 	}
+	crossed, left, err := p.cross(ctx, c, o)
+	if err != nil {
+		return wrap("pair", err)
+	}
 	if err := c.SetFact(ctx, "pairing seed", strconv.FormatUint(o.Seed, 10)); err != nil {
 		return err
 	}
-	return wrap("pair", p.keep(ctx, c, results))
+	return wrap("pair", p.keep(ctx, c, results, crossed, left))
 }
 
 func newPlanner(ctx context.Context, c Case) (*planner, error) {
@@ -68,6 +72,14 @@ func newPlanner(ctx context.Context, c Case) (*planner, error) {
 	if p.flushes, err = loadFlushes(ctx, c); err != nil {
 		return nil, err
 	}
+	if p.triggers, err = loadTriggers(ctx, c); err != nil {
+		return nil, err
+	}
+	p.trigger = map[flag]*trigger{}
+	for i := range p.triggers {
+		t := &p.triggers[i]
+		p.trigger[flag{t.place, t.defect}] = t
+	}
 	p.earliest = never
 	for _, list := range p.volumes {
 		p.earliest = min(p.earliest, list[0].at)
@@ -78,6 +90,7 @@ func newPlanner(ctx context.Context, c Case) (*planner, error) {
 // result is what the replay of one window found.
 type result struct {
 	w         *window
+	defect    string
 	tallies   []*tally
 	reads     map[int32]*read // by row
 	orderings int
@@ -98,7 +111,7 @@ func (p *planner) settle(ctx context.Context, c Case, o Options) ([]*window, err
 	givenUp := map[aim]bool{}
 	var have []*window
 	for {
-		list := p.plan(func(i int, k rankKey) float64 { return max(firstSweeps, reach[aim{i, k}]) })
+		list := p.plan(p.suspects, func(i int, k rankKey) float64 { return max(firstSweeps, reach[aim{i, k}]) })
 		var todo []*window
 		for i, w := range list {
 			if at := slices.IndexFunc(have, w.same); at >= 0 {
@@ -200,11 +213,13 @@ type player struct {
 	sampler *sampler
 	rank    rank
 	lost    map[owner]bool // lost requests that some suspect of the last ordering attended to
+
+	late, offloaded *crossings // nil: not of interest
 }
 
 func (p *planner) newPlayer(w *window, r *replay, o Options) *player {
 	return &player{w: w, replay: r, lost: map[owner]bool{},
-		sampler: newSampler(w, w.anchor(w.figures), p.suspects, len(p.boots), o.Seed),
+		sampler: p.newSampler(w, w.anchor(w.figures), o.Seed),
 		rank:    rank{policy: w.boot.policy, pages: w.boot.pages, pageSize: w.boot.pageSize, before: nobody, headroom: w.boot.headroom}}
 }
 
@@ -215,14 +230,15 @@ func (x *player) play(k int, drawn *ordering, handedOut int, tallies map[int32]*
 		x.rank.before, x.rank.handedOut = before, handedOut
 	}
 	clear(x.lost)
-	x.replay.reset(x.rank, drawn.jobs, drawn.acts, &collector{k: k, o: drawn, w: x.w, tallies: tallies, reads: reads, lost: x.lost})
+	x.replay.reset(x.rank, drawn.jobs, drawn.acts, &collector{
+		k: k, o: drawn, w: x.w, tallies: tallies, reads: reads, lost: x.lost, late: x.late, offloaded: x.offloaded})
 	x.replay.run(x.w.until+tail, x.w.flushes)
 }
 
 // replayWindow draws and replays orderings until the probabilities are known
 // well enough.
 func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Options) *result {
-	res := &result{w: w, reads: map[int32]*read{}}
+	res := &result{w: w, defect: oversizePlaceholder, reads: map[int32]*read{}}
 	var byRow map[int32]*tally
 	res.tallies, byRow = p.tallies(w)
 	x := p.newPlayer(w, r, o)

@@ -21,6 +21,12 @@ type ordering struct {
 	rows []int32 // by job: index of its row, -1: a lost request
 }
 
+// wait is how long a request waited for its first token.
+type wait struct {
+	prompt int64
+	time   micros
+}
+
 // sampler draws orderings of one window.
 type sampler struct {
 	w       *window
@@ -28,24 +34,29 @@ type sampler struct {
 	latent  *latent
 	prompts []int64           // of the window's rows, for those that state none
 	suspect map[place]float64 // probability that a row ran as a placeholder
-	unseen  []int32           // known requests that no anchor would have shown
-	seen    int               // and the others
-	lost    float64           // lost requests, summed over orderings
+	waits   []wait            // of the window's rows, by size
+	trigger map[flag]*trigger
+	unseen  []int32 // known requests that no anchor would have shown
+	seen    int     // and the others
+	lost    float64 // lost requests, summed over orderings
 	o       ordering
 }
 
-func newSampler(w *window, a *anchors, suspects []suspect, ranksInCase int, seed uint64) *sampler {
-	s := &sampler{w: w, suspect: map[place]float64{}, latent: newLatent(w, a, ranksInCase)}
+func (p *planner) newSampler(w *window, a *anchors, seed uint64) *sampler {
+	s := &sampler{w: w, trigger: p.trigger, suspect: map[place]float64{}, latent: newLatent(w, a, len(p.boots))}
 	s.rng = rand.New(rand.NewPCG(mix(seed, hash(w.key.node), uint64(w.key.rank)), uint64(w.since)))
-	for i := range suspects {
-		if suspects[i].defect == oversizePlaceholder {
-			s.suspect[suspects[i].place] = suspects[i].probability
+	for i := range p.suspects {
+		if x := &p.suspects[i]; x.defect == oversizePlaceholder {
+			s.suspect[x.place] = x.probability
 		}
 	}
 	for i := range w.rows {
 		r := &w.rows[i]
 		if r.prompt.Known {
 			s.prompts = append(s.prompts, r.prompt.V)
+			if r.first.Known {
+				s.waits = append(s.waits, wait{r.prompt.V, r.first.V - r.received})
+			}
 		}
 		if !w.here(r) || !w.reserves(r) {
 			continue
@@ -56,6 +67,7 @@ func newSampler(w *window, a *anchors, suspects []suspect, ranksInCase int, seed
 			s.unseen = append(s.unseen, int32(i))
 		}
 	}
+	slices.SortStableFunc(s.waits, func(a, b wait) int { return cmp.Compare(a.prompt, b.prompt) })
 	s.latent.begin(s.rng)
 	for range 4 {
 		s.latent.sweep()
@@ -152,12 +164,48 @@ func (s *sampler) add(i int32, r *row, seed uint64, k int) {
 	a.reserve = s.admitted(r, &j, min(a.first, a.end))
 	a.end = max(a.end, a.reserve+1)
 	if a.first == never {
-		a.landed = s.rng.Int32N(j.prompt + 1)
-		if s.rng.IntN(2) == 0 {
-			a.landed = 0
-		}
+		s.leave(&a, &j, r)
+	}
+	if t := s.trigger[flag{r.place, offloadSlotReuse}]; t != nil && a.first < a.end && s.rng.Float64() < t.probability {
+		a.offloadAt = a.first + micros(s.rng.Float64()*float64(a.end-a.first))
 	}
 	s.o.jobs, s.o.acts, s.o.rows = append(s.o.jobs, j), append(s.o.acts, a), append(s.o.rows, i)
+}
+
+// leave draws how much KV of a request that ended before its first token had
+// come by then, and when the rest landed in pages that were not its own any more.
+func (s *sampler) leave(a *act, j *job, r *row) {
+	a.landed = s.rng.Int32N(j.prompt + 1)
+	if s.rng.IntN(2) == 0 {
+		a.landed = 0
+	}
+	t := s.trigger[flag{r.place, abortLateWrite}]
+	if t == nil {
+		return
+	}
+	began := r.received + s.usualWait(r.prompt.V)
+	switch {
+	case t.landed.Known && t.landed.V > a.end:
+		a.lateAt = t.landed.V
+		began = min(began, a.end-micros(s.rng.Float64()*float64(a.end-a.reserve)))
+	case t.landed.Known, began > a.end:
+		return // its writes were over, or had not begun
+	default:
+		a.lateAt = a.end + micros(s.rng.Float64()*float64(flightWindow))
+	}
+	pages := float64(j.prompt) / float64(s.w.boot.pageSize) * float64(a.end-began) / float64(a.lateAt-began)
+	a.landed = min(int32(pages)*int32(s.w.boot.pageSize), j.prompt)
+}
+
+// usualWait draws how long a request of that size waits for its KV.
+func (s *sampler) usualWait(prompt int64) micros {
+	const similar = 16
+	if len(s.waits) == 0 {
+		return micros(prompt) * 50
+	}
+	i, _ := slices.BinarySearchFunc(s.waits, prompt, func(w wait, prompt int64) int { return cmp.Compare(w.prompt, prompt) })
+	i += s.rng.IntN(2*similar+1) - similar
+	return s.waits[min(max(i, 0), len(s.waits)-1)].time
 }
 
 func (s *sampler) promptOf(r *row) int64 {

@@ -45,7 +45,8 @@ func (f *found) take(k int, page uint32, token, slots int) {
 
 // tally gathers what one suspect attended to on one rank.
 type tally struct {
-	suspect   int
+	suspect   int    // index; meaningless where the replay itself found the suspect
+	row       int32  // of the suspect; of use where the replay found it
 	tenant    string // of the suspect
 	firm      bool
 	reached   int // orderings in which it took its pages here
@@ -54,6 +55,7 @@ type tally struct {
 	none      found
 	unknown   found
 	lastCross int
+	lastReach int
 	before    int64 // slots of unknown that were written before the history begins
 }
 
@@ -119,6 +121,8 @@ type collector struct {
 	tallies map[int32]*tally // by row
 	reads   map[int32]*read  // by row
 	lost    map[owner]bool   // lost requests that some suspect attended to
+
+	late, offloaded *crossings // nil: not of interest
 }
 
 func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
@@ -155,13 +159,8 @@ func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
 				c.lost[o] = true
 				return
 			}
-			f := t.rows[row]
-			if f == nil {
-				f = &found{}
-				t.rows[row] = f
-			}
-			f.take(c.k, page, token, slots)
-			c.read(row, t, slots)
+			t.source(row).take(c.k, page, token, slots)
+			note(c.reads, row, c.k, t, c.w.rows[row].tenant, slots)
 		}
 	}
 	for _, p := range pages {
@@ -174,13 +173,22 @@ func (c *collector) reserved(_ micros, i int32, pages []run, r *replay) {
 	}
 }
 
-func (c *collector) read(row int32, t *tally, slots int) {
-	r := c.reads[row]
-	if r == nil {
-		r = &read{}
-		c.reads[row] = r
+// source gives what the suspect attended to of a row.
+func (t *tally) source(row int32) *found {
+	f := t.rows[row]
+	if f == nil {
+		f = &found{}
+		t.rows[row] = f
 	}
-	r.take(c.k, t, c.w.rows[row].tenant, slots)
+	return f
 }
 
-func (c *collector) crossed(micros, int32, int32, bool, int, int) {}
+// note adds tokens of a tenant's row that t's suspect attended to in ordering k.
+func note(reads map[int32]*read, row int32, k int, t *tally, tenant string, tokens int) {
+	r := reads[row]
+	if r == nil {
+		r = &read{}
+		reads[row] = r
+	}
+	r.take(k, t, tenant, tokens)
+}

@@ -35,7 +35,9 @@ type planner struct {
 	boots    map[rankKey][]boot
 	volumes  map[string][]volume
 	flushes  map[string][]micros
-	suspects []suspect
+	suspects []suspect // flagged by rules
+	triggers []trigger
+	trigger  map[flag]*trigger
 	earliest micros // first request of the evidence
 }
 
@@ -71,12 +73,12 @@ func (p *planner) ranks(node string) (n int) {
 	return n
 }
 
-// plan gives the windows of all suspects, merged where they overlap. sweeps
+// plan gives the windows of suspects, merged where they overlap. sweeps
 // says how far each suspect's window on a rank reaches back.
-func (p *planner) plan(sweeps func(suspect int, k rankKey) float64) []*window {
+func (p *planner) plan(suspects []suspect, sweeps func(suspect int, k rankKey) float64) []*window {
 	var list []*window
-	for i := range p.suspects {
-		s := &p.suspects[i]
+	for i := range suspects {
+		s := &suspects[i]
 		if !s.received.Known {
 			continue
 		}

@@ -84,7 +84,7 @@ func (n *count) asSource(t *tenant, allTouched int64) range_ {
 	}
 	if n.unknown.unpaired > 0 {
 		r.ceiling = max(r.ceiling, t.touched)
-		why = append(why, fmt.Sprintf("%d suspects could not be replayed: they may have read any request", n.unknown.unpaired))
+		why = append(why, n.unreplayed())
 	}
 	if d := named - r.floor; d > 0 {
 		why = append(why, fmt.Sprintf("%d of %d candidate requests are not sure", d, named))
@@ -101,7 +101,7 @@ func (n *count) asRecipient(t *tenant, allTouched, suspects int64) range_ {
 	var sure []float64
 	var times []evidence.Opt[evidence.Micros]
 	for _, s := range t.suspects {
-		p := s.probability * s.cross
+		p := min(s.probability, s.cross)
 		r.best += p
 		r.tokens += s.tokens * s.probability
 		times = append(times, s.at)
@@ -122,6 +122,10 @@ func (n *count) asRecipient(t *tenant, allTouched, suspects int64) range_ {
 		r.ceiling = max(r.ceiling, t.touched)
 		why = append(why, "no rule looks for this defect")
 	}
+	if n.unknown.unpaired > 0 && n.foundByReplay() {
+		r.ceiling = max(r.ceiling, t.touched)
+		why = append(why, n.unreplayed())
+	}
 	if d := int64(len(t.suspects)) - r.floor; d > 0 {
 		why = append(why, fmt.Sprintf("%d suspects are not sure", d))
 	}
@@ -132,6 +136,18 @@ func (n *count) asRecipient(t *tenant, allTouched, suspects int64) range_ {
 		why = append(why, fmt.Sprintf("up to %d more among requests that the rows lack", hidden))
 	}
 	return n.judge(t, r, why)
+}
+
+// foundByReplay tells that no rule, but the replay finds the defect's suspects.
+func (n *count) foundByReplay() bool {
+	return n.defect == "abort-late-write" || n.defect == "offload-slot-reuse"
+}
+
+func (n *count) unreplayed() string {
+	if n.foundByReplay() {
+		return fmt.Sprintf("%d requests that may have started it were not replayed: they may have met any request", n.unknown.unpaired)
+	}
+	return fmt.Sprintf("%d suspects could not be replayed: they may have read any request", n.unknown.unpaired)
 }
 
 // hidden gives how many of so many requests without a name may be a tenant's, if

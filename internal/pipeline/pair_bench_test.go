@@ -42,7 +42,7 @@ func pairCase(b *testing.B, requests int) *casestore.Case {
 				FROM sized`, requests),
 			`INSERT INTO pools SELECT 1000 + i, 'dec-' || i, 'decode', 'log', NULL, 1, TIMESTAMPTZ '2026-08-20 00:00:00Z', NULL, 'sglang', '0.5.18', 'log',
 				2097152, 64, 1048576, 1048570, false, 'log', 'mooncake', '{}', [], 1, 1 FROM range(64) t(i)`,
-			`INSERT INTO suspects SELECT source_id, line, 'oversize-placeholder', 'certain', 1, 681274, NULL, [], [] FROM gateway_records WHERE prompt_tokens >= 700000`,
+			`INSERT INTO flagged SELECT source_id, line, 'oversize-placeholder', 'certain', 1, 681274, NULL, [], [] FROM gateway_records WHERE prompt_tokens >= 700000`,
 		} {
 			if err := exec(statement); err != nil {
 				return err

@@ -96,3 +96,9 @@ CREATE TABLE defect_exposure (
     unseen_method    VARCHAR NOT NULL,    -- or why it is not estimable
     assumptions      VARCHAR[] NOT NULL
 );
+
+-- Suspects come from two sides: rules flag rows by what the logs say of them,
+-- and the replay finds requests whose pages someone else's KV went into.
+ALTER TABLE suspects RENAME TO flagged;
+CREATE TABLE crossed AS FROM flagged LIMIT 0;
+CREATE VIEW suspects AS FROM flagged UNION ALL FROM crossed ANTI JOIN flagged USING (source_id, line, defect);

@@ -1,7 +1,7 @@
 -- Hits of one request and defect make a suspect. Two signs that read different
 -- evidence raise the strongest one's level by one step.
-DELETE FROM suspects;
-INSERT INTO suspects
+DELETE FROM flagged;
+INSERT INTO flagged
 WITH signs AS (
     SELECT h.*, r.defect, r.family, list_position(['possible', 'strong', 'certain'], h.level) AS rank
     FROM hits h JOIN rule_runs r USING (rule)
