@@ -26,6 +26,10 @@ func printEvaluation(w io.Writer, e pipeline.Evaluation) error {
 		if i > 0 {
 			s.line("")
 		}
+		if d.Empty() {
+			s.line("defect %s: nothing true, nothing predicted", output.Inert(d.Defect))
+			continue
+		}
 		s.line("defect %s", output.Inert(d.Defect))
 		s.suspects(d.Suspects)
 		s.pairs(d.Pairs)

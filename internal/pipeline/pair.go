@@ -11,7 +11,10 @@ import (
 
 // Pair replays page allocators and names the likely sources of every suspect.
 func Pair(ctx context.Context, c *casestore.Case, o pairing.Options) error {
-	return pairing.Run(ctx, c, o)
+	if err := pairing.Run(ctx, c, o); err != nil {
+		return err
+	}
+	return c.Step(ctx, "early_release")
 }
 
 // Expose counts what the pairs mean for each tenant and for the incident.

@@ -31,6 +31,22 @@ type DefectReport struct {
 	Tenants  []TenantScore  // by direction: source, recipient
 }
 
+// Empty tells that neither the truth nor the prediction has a suspect, and that
+// no tenant's count misses the truth.
+func (d DefectReport) Empty() bool {
+	for _, s := range d.Suspects {
+		if s.True > 0 || s.Predicted > 0 {
+			return false
+		}
+	}
+	for _, t := range d.Tenants {
+		if t.Within < t.Tenants || len(t.Missing) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Evaluate holds a prediction against the truth. The order of its lists does
 // not matter: the same rows give the same numbers to the last bit.
 func Evaluate(t Truth, p Prediction) Report {
