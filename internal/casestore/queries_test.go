@@ -20,7 +20,7 @@ func TestQueriesFitTheSchema(t *testing.T) {
 			t.Errorf("query %s: %v", q.Name, err)
 		}
 	}
-	for _, step := range []string{"join_engine", "combine_hits", "early_release"} {
+	for _, step := range []string{"join_engine", "combine_hits", "early_release", "control_nodes", "control_times", "control_inject"} {
 		if err := c.Step(ctx, step); err != nil {
 			t.Error(err)
 		}
@@ -28,7 +28,7 @@ func TestQueriesFitTheSchema(t *testing.T) {
 	for _, step := range []string{
 		"ttft_bins", "clock_hints", "baselines",
 		"pairing_suspects", "pairing_triggers", "pairing_pools", "pairing_volume", "pairing_flushes", "pairing_rows", "pairing_figures",
-		"exposure_tenants", "exposure_reads", "exposure_suspects", "exposure_unknown", "exposure_gaps", "exposure_families", "exposure_detectors",
+		"exposure_tenants", "exposure_reads", "exposure_suspects", "exposure_unknown", "exposure_gaps", "exposure_families", "exposure_detectors", "exposure_interval",
 	} {
 		if err := c.SelectStep(ctx, step, func(func(...any) error) error { return nil }); err != nil {
 			t.Error(err)

@@ -169,11 +169,42 @@ func (p page) sources(s pipeline.Summary) {
 				100*e.Named/all, 100*e.Unknown/all, 100*e.None/all)
 		}
 		p.line("", "%s", unseen(e))
+		if e.BeganBy.Valid {
+			p.line("", "%s", when(e))
+		}
 		label = ""
 	}
 	if label != "" {
 		p.line(label, "no suspect could be paired; no tenant is ruled out")
 	}
+	p.controls(s)
+}
+
+// controls says how the analysis does where the answer is known.
+func (p page) controls(s pipeline.Summary) {
+	var lines []string
+	for _, k := range s.Controls {
+		if k.Name == "injected" {
+			lines = append(lines, fmt.Sprintf("injected leaks, %s: %d of %d are found", k.Defect, k.Found, k.Total))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s, %s: %d of %d named pairs come back by chance", k.Name, k.Defect, k.Found, k.Total))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, fmt.Sprintf("not run: kvforensics controls --case %s", s.Dir))
+	}
+	p.list("controls", lines, "controls")
+}
+
+func when(e pipeline.Exposure) string {
+	after, by := "no clean evidence before", "no clean evidence after"
+	if e.BeganAfter.Valid {
+		after = "clean at " + pipeline.When(e.BeganAfter)
+	}
+	if e.EndedBy.Valid {
+		by = "clean at " + pipeline.When(e.EndedBy)
+	}
+	return fmt.Sprintf("at work from %s (%s) to %s (%s)", pipeline.When(e.BeganBy), after, pipeline.When(e.EndedAfter), by)
 }
 
 func unseen(e pipeline.Exposure) string {

@@ -102,6 +102,15 @@ func (a *app) runTriage(ctx context.Context, paths []string, e evidenceFlags, f 
 	if err := pipeline.Expose(ctx, c, exposure.Options{Threshold: defaultThreshold}); err != nil {
 		return err
 	}
+	requests, err := pipeline.Requests(ctx, c)
+	if err != nil {
+		return err
+	}
+	if requests <= controlRequests {
+		if err := a.controls(ctx, c, p); err != nil {
+			return err
+		}
+	}
 	return a.conclude(ctx, c, failOn)
 }
 

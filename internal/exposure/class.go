@@ -119,10 +119,14 @@ func (n *count) class(ranges []range_, d *detections) []any {
 	if !n.ran {
 		assumptions = append(assumptions, "no rule looks for this defect: its counts are not an estimate of nothing, they are none")
 	}
+	when := []any{moment(n.at.beganAfter), moment(n.at.beganBy), moment(n.at.endedAfter), moment(n.at.endedBy)}
 	if err != nil {
-		return append(row, nil, nil, nil, err.Error(), assumptions)
+		row = append(row, nil, nil, nil, err.Error())
+	} else {
+		row = append(row, unseen.Best, unseen.Low, unseen.High, unseen.Method)
+		assumptions = append(assumptions, unseen.Assumptions...)
 	}
-	return append(row, unseen.Best, unseen.Low, unseen.High, unseen.Method, append(assumptions, unseen.Assumptions...))
+	return append(append(row, when...), assumptions)
 }
 
 func nullable(x float64, known bool) any {

@@ -89,12 +89,17 @@ type unknownOwner struct {
 	unpaired int64   // suspects that could not be replayed: any request may be a source
 }
 
+// interval bounds when a defect was at work: it began after clean evidence and
+// by the first bad one, and ended after the last bad and by clean evidence.
+type interval struct{ beganAfter, beganBy, endedAfter, endedBy sql.NullInt64 }
+
 // count is everything that one defect's figures come from.
 type count struct {
 	defect  string
 	tenants []*tenant
 	unknown unknownOwner
 	gaps    gaps
+	at      interval
 	ran     bool // a rule looked for it
 	paired  bool // its suspects were replayed
 	options Options
@@ -182,6 +187,15 @@ func load(ctx context.Context, c Case, o Options) ([]*count, error) {
 			byDefect[defect].unknown, byDefect[defect].paired = u, true
 			return nil
 		}},
+		{"exposure_interval", func(scan func(...any) error) error {
+			var defect string
+			var i interval
+			err := scan(&defect, &i.beganAfter, &i.beganBy, &i.endedAfter, &i.endedBy)
+			if n := byDefect[defect]; n != nil {
+				n.at = i
+			}
+			return err
+		}},
 		{"exposure_gaps", func(scan func(...any) error) error {
 			var g gaps
 			if err := scan(&g.unread, &g.rejected, &g.unplaced, &g.engineOnly, &g.lost, &g.held); err != nil {
@@ -214,6 +228,14 @@ func instant(at sql.NullInt64) evidence.Opt[evidence.Micros] {
 		return evidence.Opt[evidence.Micros]{}
 	}
 	return evidence.Some(evidence.Micros(at.Int64))
+}
+
+// moment gives an instant for a row, nil where it is not known.
+func moment(at sql.NullInt64) any {
+	if !at.Valid {
+		return nil
+	}
+	return evidence.Micros(at.Int64).Time()
 }
 
 // span gives the first and the last of instants for a row, nil where none is

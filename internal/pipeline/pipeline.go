@@ -315,7 +315,7 @@ func Flag(ctx context.Context, c *casestore.Case, list []*rules.Rule, span Span)
 
 // clearPairs drops what was worked out for earlier suspects.
 func clearPairs(ctx context.Context, c *casestore.Case) error {
-	for _, table := range []string{"crossed", "source_pairs", "pairings", "source_reads", "tenant_exposure", "defect_exposure"} {
+	for _, table := range []string{"crossed", "source_pairs", "pairings", "source_reads", "tenant_exposure", "defect_exposure", "controls"} {
 		if err := c.Replace(ctx, table, nil); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type Summary struct {
 	Recipients  Range
 	Tenants     TenantCounts
 	Exposures   []Exposure // by defect class; none before the exposure step
+	Controls    []Control  // of which there is something to tell
 	Gaps        []Gap
 	Uncovered   string // defect classes for which no rule looks
 	Unplaced    int64  // gateway records without a place in time
@@ -73,13 +74,20 @@ type TenantCounts struct{ All, Certain, Strong, Possible int64 }
 
 // Exposure is what one defect class comes to.
 type Exposure struct {
-	Defect                       string
-	Sources                      Range
-	Estimated                    bool // Sources.Best means something
-	Exposed, NotRuledOut, Out    int64
-	Named, Unknown, None         float64 // tokens that suspects attended to, by owner
-	Unseen, UnseenLow, UnseenTop sql.NullFloat64
-	UnseenMethod                 string
+	Defect                                   string
+	Sources                                  Range
+	Estimated                                bool // Sources.Best means something
+	Exposed, NotRuledOut, Out                int64
+	Named, Unknown, None                     float64 // tokens that suspects attended to, by owner
+	Unseen, UnseenLow, UnseenTop             sql.NullFloat64
+	UnseenMethod                             string
+	BeganAfter, BeganBy, EndedAfter, EndedBy sql.NullTime
+}
+
+// Control is what was found where the answer is known.
+type Control struct {
+	Name, Defect string
+	Total, Found int64
 }
 
 // Gap is what a rule could not assess.
@@ -99,7 +107,7 @@ func (s Summary) Incomplete() bool {
 func Summarise(ctx context.Context, c *casestore.Case) (Summary, error) {
 	s := Summary{Dir: c.Dir()}
 	for _, read := range []func(context.Context, *casestore.Case) error{
-		s.readCounts, s.readProblems, s.readNodes, s.readUnmeasured, s.readLevels, s.readTenants, s.readExposures, s.readGaps, s.readRange,
+		s.readCounts, s.readProblems, s.readNodes, s.readUnmeasured, s.readLevels, s.readTenants, s.readExposures, s.readControls, s.readGaps, s.readRange,
 	} {
 		if err := read(ctx, c); err != nil {
 			return s, err
@@ -200,7 +208,7 @@ func (s *Summary) readExposures(ctx context.Context, c *casestore.Case) error {
 	return c.Select(ctx, `SELECT d.defect, d.sources_floor, coalesce(d.sources_best, 0), d.sources_ceiling, d.sources_best IS NOT NULL,
 			count(t.tenant_id) FILTER (t.state IN ('confirmed', 'exposed')), count(t.tenant_id) FILTER (t.state = 'not ruled out'), count(t.tenant_id) FILTER (t.state = 'ruled out'),
 			coalesce(any_value(p.named), 0), coalesce(any_value(p.unknown), 0), coalesce(any_value(p.none), 0),
-			d.unseen, d.unseen_low, d.unseen_high, d.unseen_method
+			d.unseen, d.unseen_low, d.unseen_high, d.unseen_method, d.began_after, d.began_by, d.ended_after, d.ended_by
 		FROM defect_exposure d
 		LEFT JOIN tenant_exposure t ON t.defect = d.defect AND t.direction = 'source'
 		LEFT JOIN (SELECT defect, sum(exposed_tokens) FILTER (source_kind = 'request') AS named, sum(exposed_tokens) FILTER (source_kind = 'unknown') AS unknown,
@@ -210,8 +218,20 @@ func (s *Summary) readExposures(ctx context.Context, c *casestore.Case) error {
 			var e Exposure
 			r := &e.Sources
 			err := scan(&e.Defect, &r.Floor, &r.Best, &r.Ceiling, &e.Estimated, &e.Exposed, &e.NotRuledOut, &e.Out,
-				&e.Named, &e.Unknown, &e.None, &e.Unseen, &e.UnseenLow, &e.UnseenTop, &e.UnseenMethod)
+				&e.Named, &e.Unknown, &e.None, &e.Unseen, &e.UnseenLow, &e.UnseenTop, &e.UnseenMethod,
+				&e.BeganAfter, &e.BeganBy, &e.EndedAfter, &e.EndedBy)
 			s.Exposures = append(s.Exposures, e)
+			return err
+		})
+}
+
+func (s *Summary) readControls(ctx context.Context, c *casestore.Case) error {
+	return c.Select(ctx, `SELECT control, defect, total, found FROM controls WHERE total > 0
+		ORDER BY list_position(['shuffled nodes', 'shuffled times', 'injected'], control), defect DESC`,
+		func(scan func(...any) error) error {
+			var k Control
+			err := scan(&k.Name, &k.Defect, &k.Total, &k.Found)
+			s.Controls = append(s.Controls, k)
 			return err
 		})
 }

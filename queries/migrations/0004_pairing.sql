@@ -94,7 +94,24 @@ CREATE TABLE defect_exposure (
     unseen_low       DOUBLE,
     unseen_high      DOUBLE,
     unseen_method    VARCHAR NOT NULL,    -- or why it is not estimable
+    began_after      TIMESTAMPTZ,         -- last clean evidence before the first bad one; NULL: none
+    began_by         TIMESTAMPTZ,         -- first bad evidence
+    ended_after      TIMESTAMPTZ,         -- last bad evidence
+    ended_by         TIMESTAMPTZ,         -- first clean evidence after it; NULL: none
     assumptions      VARCHAR[] NOT NULL
+);
+
+-- What the analysis finds where the answer is known: on a copy of the case with
+-- nodes or times shuffled (found: named pairs that come back by chance), and
+-- with synthetic leaks put in (found: those that a rule flags).
+CREATE TABLE controls (
+    control VARCHAR NOT NULL,             -- shuffled nodes, shuffled times, injected
+    defect  VARCHAR NOT NULL,
+    total   BIGINT NOT NULL,              -- pairs that the case names with 0.5 and more; injected leaks
+    found   BIGINT NOT NULL,
+    low     DOUBLE,                       -- of the share, 95 %; NULL: of nothing
+    high    DOUBLE,
+    note    VARCHAR NOT NULL
 );
 
 -- Suspects come from two sides: rules flag rows by what the logs say of them,
