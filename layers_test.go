@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"internal/output":     {},
 	"internal/sim":        {"internal/evidence"},
 	"internal/score":      {},
-	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/exposure", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure", "internal/score"},
+	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/estimate", "internal/exposure", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure", "internal/score"},
 	"internal/cli":        {"ingest", "rules", "pairing", "queries", "internal/exposure", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/score", "internal/sim"},
 }
 

@@ -32,6 +32,8 @@ type candidate struct {
 	quiet    bool    // the rank was silent all the while
 	pages    float64 // at its beginning
 	atEnd    float64 // and at its end
+	grows    micros  // from when on it takes more
+	end      micros
 	here     bool
 }
 
@@ -86,6 +88,7 @@ func (l *latent) candidate(i int32, r *row, ranksInCase int) candidate {
 	ps := float64(l.w.boot.pageSize)
 	c.pages = math.Ceil(float64(r.prompt.V) / ps)
 	c.atEnd = math.Ceil(float64(r.prompt.V+max(n.answer-1, 0)) / ps)
+	c.grows, c.end = min(n.first, n.end), n.end
 	if n.first != never && l.a.silent(n.first, n.end) > l.a.interval {
 		c.prior -= 8 // it would have made the rank speak
 	}
@@ -174,11 +177,10 @@ func (l *latent) put(c *candidate, sign float64) {
 	}
 }
 
+// pagesAt gives what a candidate held at an anchor.
 func (l *latent) pagesAt(c *candidate, j int) float64 {
-	if c.to-c.from < 2 {
-		return c.pages
-	}
-	return c.pages + (c.atEnd-c.pages)*float64(j-c.from)/float64(c.to-c.from-1)
+	share := float64(l.a.list[j].at-c.grows) / float64(max(c.end-c.grows, 1))
+	return c.pages + math.Round((c.atEnd-c.pages)*min(max(share, 0), 1))
 }
 
 // evidence gives the log odds that the figures add for a candidate that is not
@@ -192,7 +194,7 @@ func (l *latent) evidence(c *candidate) (odds float64) {
 	}
 	if c.before >= 0 {
 		rise := l.excess[c.from] - l.excess[c.before]
-		odds += l.stepOdds(rise, c.pages, l.a.list[c.from].at-l.a.list[c.before].at)
+		odds += l.stepOdds(rise, l.pagesAt(c, c.from), l.a.list[c.from].at-l.a.list[c.before].at)
 	}
 	if c.after < len(l.excess) {
 		last := c.to - 1
@@ -223,7 +225,7 @@ func (l *latent) shortEvidence(c *candidate) float64 {
 		}
 		return math.Log(1 - c.expected)
 	}
-	return math.Log(1 - c.expected + c.expected*math.Exp(l.stepOdds(l.excess[c.from]-l.excess[c.before], c.pages, gap)))
+	return math.Log(1 - c.expected + c.expected*math.Exp(l.stepOdds(l.excess[c.from]-l.excess[c.before], l.pagesAt(c, c.from), gap)))
 }
 
 // stepOdds compares a step of the figures with a request's pages: how much

@@ -7,13 +7,13 @@ import (
 	"math"
 
 	"kvforensics/internal/casestore"
-	scoring "kvforensics/internal/score"
+	"kvforensics/internal/score"
 	"kvforensics/queries"
 )
 
 // Evaluation scores a case against the truth of its incident.
 type Evaluation struct {
-	scoring.Report
+	score.Report
 	TenantsCounted bool // there is a query that counts tenants
 }
 
@@ -22,8 +22,8 @@ type Evaluation struct {
 var pairMethods = []string{"replay", "most recent", "recent by size", "last hour"}
 
 // Evaluate holds the suspects, pairs and tenants of a case against the truth.
-func Evaluate(ctx context.Context, c *casestore.Case, truth scoring.Truth) (Evaluation, error) {
-	p := scoring.Prediction{Known: map[string]bool{}}
+func Evaluate(ctx context.Context, c *casestore.Case, truth score.Truth) (Evaluation, error) {
+	p := score.Prediction{Known: map[string]bool{}}
 	err := c.Select(ctx, "SELECT DISTINCT request_id FROM requests WHERE request_id IS NOT NULL", func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
@@ -45,7 +45,7 @@ func Evaluate(ctx context.Context, c *casestore.Case, truth scoring.Truth) (Eval
 			return Evaluation{}, fmt.Errorf("read tenants: %w", err)
 		}
 	}
-	return Evaluation{scoring.Evaluate(truth, p), counted}, nil
+	return Evaluation{score.Evaluate(truth, p), counted}, nil
 }
 
 // selectNamed selects columns from the named query called name.
@@ -57,11 +57,11 @@ func selectNamed(ctx context.Context, c *casestore.Case, columns, name, where st
 	return c.Select(ctx, "SELECT "+columns+" FROM (\n"+q.SQL+"\n) WHERE "+where, each)
 }
 
-func predictedSuspects(ctx context.Context, c *casestore.Case) ([]scoring.Suspect, error) {
-	var list []scoring.Suspect
+func predictedSuspects(ctx context.Context, c *casestore.Case) ([]score.Suspect, error) {
+	var list []score.Suspect
 	err := selectNamed(ctx, c, "request_id, source_id, line, defect, level", "suspects", "true", func(scan func(...any) error) error {
 		var r requestRef
-		var s scoring.Suspect
+		var s score.Suspect
 		err := scan(&r.id, &r.source, &r.line, &s.Defect, &s.Level)
 		s.RequestID = r.name()
 		list = append(list, s)
@@ -71,8 +71,8 @@ func predictedSuspects(ctx context.Context, c *casestore.Case) ([]scoring.Suspec
 }
 
 // predictedPairs gives the pairs of each method whose source is a request.
-func predictedPairs(ctx context.Context, c *casestore.Case) ([]scoring.Method, error) {
-	byMethod := map[string][]scoring.Pair{}
+func predictedPairs(ctx context.Context, c *casestore.Case) ([]score.Method, error) {
+	byMethod := map[string][]score.Pair{}
 	take := func(scan func(...any) error) error {
 		method, p, err := scanPair(scan)
 		byMethod[method] = append(byMethod[method], p)
@@ -86,14 +86,14 @@ func predictedPairs(ctx context.Context, c *casestore.Case) ([]scoring.Method, e
 	if err := c.SelectStep(ctx, "baselines", take); err != nil {
 		return nil, err
 	}
-	var list []scoring.Method
+	var list []score.Method
 	for _, name := range pairMethods {
-		list = append(list, scoring.Method{Name: name, Pairs: byMethod[name]})
+		list = append(list, score.Method{Name: name, Pairs: byMethod[name]})
 	}
 	return list, nil
 }
 
-func scanPair(scan func(...any) error) (method string, p scoring.Pair, err error) {
+func scanPair(scan func(...any) error) (method string, p score.Pair, err error) {
 	var suspect, source requestRef
 	var from, to sql.NullInt64 // no range: 0 to 0
 	err = scan(&method, &p.Defect, &suspect.id, &suspect.source, &suspect.line, &source.id, &source.source, &source.line,
@@ -105,11 +105,11 @@ func scanPair(scan func(...any) error) (method string, p scoring.Pair, err error
 	return method, p, err
 }
 
-func predictedTenants(ctx context.Context, c *casestore.Case) ([]scoring.Tenant, error) {
-	var list []scoring.Tenant
+func predictedTenants(ctx context.Context, c *casestore.Case) ([]score.Tenant, error) {
+	var list []score.Tenant
 	columns := "tenant_id, direction, defect, floor::DOUBLE, best::DOUBLE, ceiling::DOUBLE, state"
 	err := selectNamed(ctx, c, columns, "tenants", "tenant_id IS NOT NULL", func(scan func(...any) error) error {
-		var t scoring.Tenant
+		var t score.Tenant
 		var floor, best, ceiling sql.NullFloat64
 		var state sql.NullString
 		err := scan(&t.TenantID, &t.Direction, &t.Defect, &floor, &best, &ceiling, &state)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"kvforensics/internal/casestore"
-	scoring "kvforensics/internal/score"
+	"kvforensics/internal/score"
 )
 
 // ended is a gateway record of a request on dec-0 that ended at a minute of
@@ -84,7 +84,7 @@ func TestEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	const defect = "oversize-placeholder"
-	e, err := Evaluate(ctx, c, scoring.Truth{Suspects: []scoring.TrueSuspect{{RequestID: "suspect", Defect: defect, Sources: []scoring.TrueSource{
+	e, err := Evaluate(ctx, c, score.Truth{Suspects: []score.TrueSuspect{{RequestID: "suspect", Defect: defect, Sources: []score.TrueSource{
 		{RequestID: "b", Slots: 500, FromToken: 0, ToToken: 500}, {RequestID: "a", Slots: 300, FromToken: 0, ToToken: 300}, {RequestID: "gone", Slots: 1, FromToken: 0, ToToken: 1}}}}})
 	if err != nil {
 		t.Fatal(err)

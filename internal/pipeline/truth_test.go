@@ -31,13 +31,13 @@ func incidentOf(t *testing.T, cfg sim.Config) (string, sim.Truth) {
 	return dir, truth
 }
 
-// score counts oversize suspects against the truth, over the rows that the
+// oversizeScore counts oversize suspects against the truth, over the rows that the
 // evidence still has.
-type score struct {
+type oversizeScore struct {
 	leaks, found, certain, strong, false_ int
 }
 
-func scoreOf(t *testing.T, c *casestore.Case, truth sim.Truth) score {
+func scoreOf(t *testing.T, c *casestore.Case, truth sim.Truth) oversizeScore {
 	t.Helper()
 	leak := map[string]bool{}
 	for _, s := range truth.Suspects {
@@ -45,7 +45,7 @@ func scoreOf(t *testing.T, c *casestore.Case, truth sim.Truth) score {
 			leak[s.RequestID] = true
 		}
 	}
-	var got score
+	var got oversizeScore
 	err := c.Select(context.Background(), `SELECT r.request_id, coalesce(s.level, '') FROM requests r
 		LEFT JOIN suspects s ON s.source_id = r.source_id AND s.line = r.line AND s.defect = 'oversize-placeholder'`,
 		func(scan func(...any) error) error {
