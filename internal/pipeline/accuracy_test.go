@@ -23,7 +23,8 @@ var updateAccuracy = flag.Bool("update-accuracy", false, "measure the whole grid
 // cell is one kind of damage, measured over seeds.
 type cell struct {
 	damage sim.Damage
-	ranks  int // data-parallel ranks of each decode node
+	ranks  int  // data-parallel ranks of each decode node
+	silent bool // a decode line every 4,000 steps, not every 40
 	seeds  []uint64
 	got    []score.Report
 }
@@ -33,6 +34,10 @@ func (k cell) String() string {
 	switch {
 	case k.damage.NoRanks > 0:
 		return s + " | 2, unknown"
+	case k.silent:
+		return s + " | 1, a hundredth of the lines"
+	case k.damage.GatewayOnly:
+		return s + " | 1, no engine logs"
 	case k.ranks > 1:
 		return s + " | 2"
 	}
@@ -145,12 +150,21 @@ func (p *pooled) row() string {
 		of(p.rivalHits, p.rivalNamed), of(p.rivalHits, p.rivalPairs))
 }
 
+// talkative makes engines write decode lines as often as they do by default.
+func talkative(shape func(uint64) sim.Config) func(uint64) sim.Config {
+	return func(seed uint64) sim.Config {
+		cfg := shape(seed)
+		cfg.Engine.DecodeLogInterval = 40
+		return cfg
+	}
+}
+
 // The marks of the issue: clean logs, and 2 % of rows lost, 5 % without a node
 // and clocks off by 0.1 s.
 func TestAccuracy(t *testing.T) {
 	shape := func(seed uint64) sim.Config {
-		cfg := sim.GLM53(seed)
-		cfg.Requests = 12_000
+		cfg := talkative(sim.GLM53)(seed)
+		cfg.Requests = 8000
 		return cfg
 	}
 	clean := cell{ranks: 1, seeds: []uint64{21, 22}}
@@ -192,7 +206,11 @@ func TestAccuracyGrid(t *testing.T) {
 	var out strings.Builder
 	out.WriteString(accuracyHead)
 	grid := func(k cell) {
-		k.measure(t, sim.GLM53)
+		shape := talkative(sim.GLM53)
+		if k.silent {
+			shape = sim.GLM53
+		}
+		k.measure(t, shape)
 		k.checkTenants(t)
 		p := k.pool(string(sim.OversizePlaceholder))
 		fmt.Fprintf(&out, "| %v | %s |\n", k, p.row())
@@ -204,12 +222,21 @@ func TestAccuracyGrid(t *testing.T) {
 			}
 		}
 	}
+	mixed := sim.Damage{RowsLost: 0.02, NoDecodeNode: 0.05, ClockSkew: 100 * time.Millisecond}
+	grid(cell{ranks: 1, silent: true, seeds: []uint64{41, 42}})
+	grid(cell{ranks: 1, silent: true, seeds: []uint64{41, 42}, damage: mixed})
+	mixed.GatewayOnly = true
+	grid(cell{ranks: 1, seeds: []uint64{41, 42}, damage: mixed})
 	grid(cell{ranks: 2, seeds: []uint64{41, 42}})
 	grid(cell{ranks: 2, seeds: []uint64{41, 42}, damage: sim.Damage{NoRanks: 1}})
 	out.WriteString(accuracyDefects)
 	for _, damage := range []sim.Damage{{}, {RowsLost: 0.02, NoDecodeNode: 0.05, ClockSkew: 100 * time.Millisecond}} {
 		k := cell{ranks: 1, seeds: []uint64{51, 52}, damage: damage}
-		k.measure(t, sim.Default)
+		k.measure(t, func(seed uint64) sim.Config {
+			cfg := sim.Default(seed)
+			cfg.Requests = 12_000
+			return cfg
+		})
 		k.checkTenants(t)
 		for _, defect := range []string{"oversize-placeholder", "abort-late-write", "abort-early-release", "offload-slot-reuse"} {
 			p := k.pool(defect)
@@ -233,7 +260,8 @@ Measured on simulated incidents with known truth, by
     go test ./internal/pipeline -run TestAccuracyGrid -update-accuracy -timeout 60m
 
 which writes this page. Each line pools two incidents of the shape glm-5.3 (20,000
-requests, 155 suspects each; see ` + "`kvforensics sample`" + `). Columns: share of gateway rows
+requests, 155 suspects each; see ` + "`kvforensics sample`" + `) whose engines write a decode
+line every 40 steps, which is their default. Columns: share of gateway rows
 lost, share without a decode node, largest clock error of a node, data-parallel ranks
 of each decode node; true pairs of suspect and source that the evidence still holds;
 precision and recall of pairs named with a probability of 0.5 and more; mean Brier and
@@ -250,7 +278,7 @@ requests on the node whose tokens fill the suspect's prompt.
 const accuracyDefects = `
 ## All four defects
 
-Two incidents of the shape busy. Damaged: 2 % of rows lost, 5 % without a node, clocks
+Two incidents of the shape busy (12,000 requests). Damaged: 2 % of rows lost, 5 % without a node, clocks
 off by up to 0.1 s. Suspects' recall and precision count every level, so also those that
 are merely possible: what no log shows (late writes, offload) is carried as many
 possible suspects with low probabilities.
