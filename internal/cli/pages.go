@@ -26,7 +26,10 @@ func (a *app) explainPages(ctx context.Context, c *casestore.Case, requestID str
 	}
 	for _, s := range list {
 		fmt.Fprintf(a.stdout, "%s\n", output.Inert(requestID))
-		if len(s.Maps) == 0 {
+		switch {
+		case len(s.Crossed) > 0:
+			a.printCrossed(s)
+		case len(s.Maps) == 0:
 			fmt.Fprintln(a.stdout, "  cannot be replayed: no measured pool of a rank that may have served it, or no place in time; whose data it read is unknown")
 		}
 		for _, m := range s.Maps {
@@ -34,6 +37,17 @@ func (a *app) explainPages(ctx context.Context, c *casestore.Case, requestID str
 		}
 	}
 	return nil
+}
+
+// printCrossed lists whose KV may have come into a suspect's own pages.
+func (a *app) printCrossed(s pipeline.SuspectPages) {
+	for _, x := range s.Crossed {
+		fmt.Fprintf(a.stdout, "  %s\n", output.Inert(x.Defect+": "+x.Reason))
+		for _, at := range x.Sources {
+			o := s.Owners[at]
+			fmt.Fprintf(a.stdout, "    %.2f  %s\n", o.Probability, output.Inert(fmt.Sprintf("%s of %s, prompt of %d tokens (%s, line %d)", o.RequestID, o.Tenant, o.Prompt, o.Path, at[1])))
+		}
+	}
 }
 
 func (a *app) printMap(m pairing.PageMap, owners map[[2]int64]pipeline.Owner) {

@@ -24,8 +24,43 @@ func Expose(ctx context.Context, c *casestore.Case, o exposure.Options) error {
 
 // SuspectPages are the page maps of one suspect record.
 type SuspectPages struct {
-	Maps   []pairing.PageMap
-	Owners map[[2]int64]Owner // by source and line
+	Maps    []pairing.PageMap
+	Crossed []Crossed
+	Owners  map[[2]int64]Owner // by source and line
+}
+
+// Crossed is a defect by which KV came into pages that the suspect held.
+type Crossed struct {
+	Defect, Reason string
+	Sources        [][2]int64 // by source and line, the likeliest first
+}
+
+func (s *SuspectPages) readCrossed(ctx context.Context, c *casestore.Case, at [2]int64) error {
+	err := c.Select(ctx, `SELECT defect, array_to_string(reasons, '; ') FROM suspects
+		WHERE source_id = ? AND line = ? AND defect <> 'oversize-placeholder' ORDER BY defect`, func(scan func(...any) error) error {
+		var x Crossed
+		err := scan(&x.Defect, &x.Reason)
+		s.Crossed = append(s.Crossed, x)
+		return err
+	}, at[0], at[1])
+	if err != nil {
+		return err
+	}
+	for i := range s.Crossed {
+		x := &s.Crossed[i]
+		err := c.Select(ctx, `SELECT source_source_id, source_line FROM source_pairs
+			WHERE suspect_source_id = ? AND suspect_line = ? AND defect = ? AND source_kind = 'request'
+			ORDER BY probability DESC, source_source_id, source_line`, func(scan func(...any) error) error {
+			var p [2]int64
+			err := scan(&p[0], &p[1])
+			x.Sources = append(x.Sources, p)
+			return err
+		}, at[0], at[1], x.Defect)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Owner is a request that owned pages, as people know it.
@@ -53,6 +88,9 @@ func ExplainPages(ctx context.Context, c *casestore.Case, requestID string, o pa
 		s := SuspectPages{Owners: map[[2]int64]Owner{}}
 		if s.Maps, err = pairing.Explain(ctx, c, p[0], p[1], o); err != nil {
 			return nil, err
+		}
+		if err := s.readCrossed(ctx, c, p); err != nil {
+			return nil, fmt.Errorf("explain pairs: %w", err)
 		}
 		err := c.Select(ctx, `SELECT x.source_source_id, x.source_line, coalesce(r.request_id, ''), coalesce(r.tenant_id, ''), coalesce(r.prompt_tokens, 0),
 				x.probability, coalesce(f.path, '')
