@@ -51,8 +51,11 @@ func (p *planner) keep(ctx context.Context, c Case, results, crossed []*result, 
 	for i := range left {
 		runs = append(runs, left[i].notReplayed(p.whyLeft(&left[i])))
 	}
-	for table, rows := range map[string][][]any{"crossed": found, "source_pairs": pairs, "pairings": runs, "source_reads": readRows(slices.Concat(results, crossed))} {
-		if err := c.Replace(ctx, table, rows); err != nil {
+	for _, t := range []struct {
+		name string
+		rows [][]any
+	}{{"crossed", found}, {"source_pairs", pairs}, {"pairings", runs}, {"source_reads", readRows(slices.Concat(results, crossed))}} {
+		if err := c.Replace(ctx, t.name, t.rows); err != nil {
 			return err
 		}
 	}

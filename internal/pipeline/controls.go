@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"kvforensics/internal/casestore"
 	"kvforensics/internal/estimate"
@@ -52,6 +53,16 @@ func Requests(ctx context.Context, c *casestore.Case) (n int64, err error) {
 
 // onCopy calls do with a copy of the case that is gone afterwards.
 func onCopy(ctx context.Context, c *casestore.Case, o casestore.Options, do func(*casestore.Case) error) error {
+	// A run that was killed leaves its copy behind.
+	left, err := filepath.Glob(filepath.Join(c.Dir(), "control-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
 	dir, err := os.MkdirTemp(c.Dir(), "control-")
 	if err != nil {
 		return err
