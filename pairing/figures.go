@@ -45,6 +45,8 @@ type anchors struct {
 	offset  micros // of the engine's clock, against the gateway's
 	found   bool   // the figures fit the requests well enough to be of use
 
+	shown []bool // by row: the figures would tell if it were lost
+
 	margin   micros // how far the instant of an anchor may be off
 	interval micros // the longest usual time between two lines while requests run
 	silences []silence
@@ -58,6 +60,7 @@ type silence struct{ from, to micros }
 type step struct {
 	at    micros
 	pages float64
+	row   int
 }
 
 // load is how many pages known requests hold over time, with a margin around
@@ -76,12 +79,32 @@ func newLoad(steps []step) *load {
 	return l
 }
 
+// first gives the index of the first step at or after an instant.
+func (l *load) first(at micros) int {
+	i, _ := slices.BinarySearchFunc(l.steps, at, func(s step, at micros) int { return cmp.Compare(s.at, at) })
+	return i
+}
+
 // between gives the least and the most pages in use in from..to.
 func (l *load) between(from, to micros) (least, most float64) {
-	i, _ := slices.BinarySearchFunc(l.steps, from, func(s step, at micros) int { return cmp.Compare(s.at, at) })
+	i := l.first(from)
 	least, most = l.sums[i], l.sums[i]
 	for ; i < len(l.steps) && l.steps[i].at <= to; i++ {
 		least, most = min(least, l.sums[i+1]), max(most, l.sums[i+1])
+	}
+	return least, most
+}
+
+// without is between for all rows but the one whose load is own.
+func (l *load) without(own *load, from, to micros) (least, most float64) {
+	i := l.first(from)
+	now := l.sums[i] - own.sums[own.first(from)]
+	least, most = now, now
+	for ; i < len(l.steps) && l.steps[i].at <= to; i++ {
+		if s := l.steps[i]; s.row != own.steps[0].row {
+			now += s.pages
+			least, most = min(least, now), max(most, now)
+		}
 	}
 	return least, most
 }
@@ -96,8 +119,9 @@ const (
 	fits = 3.0
 )
 
-// holds gives the steps of one request under a reading.
-func (w *window) holds(r *row, rd reading, steps []step) []step {
+// holds gives the steps of one row's request under a reading.
+func (w *window) holds(i int, rd reading, steps []step) []step {
+	r := &w.rows[i]
 	if !r.prompt.Known || !w.reserves(r) {
 		return steps
 	}
@@ -113,7 +137,7 @@ func (w *window) holds(r *row, rd reading, steps []step) []step {
 	if !rd.exact {
 		prompt = math.Ceil(prompt)
 	}
-	steps = append(steps, step{from, prompt})
+	steps = append(steps, step{from, prompt, i})
 	held := prompt
 	if n.answer > 1 && n.first < n.end {
 		// A page for each page of answer; shares of a page where tokens count.
@@ -124,11 +148,11 @@ func (w *window) holds(r *row, rd reading, steps []step) []step {
 		for k := 1.0; held < last; k++ {
 			grown := min(1, last-held)
 			at := n.first + micros(float64(n.end-n.first)*(held*ps-float64(r.prompt.V))/float64(n.answer))
-			steps = append(steps, step{max(n.first, min(at, n.end)), grown})
+			steps = append(steps, step{max(n.first, min(at, n.end)), grown, i})
 			held += grown
 		}
 	}
-	return append(steps, step{n.end, -held})
+	return append(steps, step{n.end, -held, i})
 }
 
 // times are the likely instants of one request.
@@ -170,6 +194,17 @@ func (w *window) reserves(r *row) bool {
 // here tells that a request is known to have been on the window's rank.
 func (w *window) here(r *row) bool { return r.nodeKnown && (r.rankKnown || w.ranks == 1) }
 
+// load is that of all requests that are known to have been here.
+func (w *window) load(rd reading) *load {
+	var steps []step
+	for i := range w.rows {
+		if w.here(&w.rows[i]) {
+			steps = w.holds(i, rd, steps)
+		}
+	}
+	return newLoad(steps)
+}
+
 // anchor holds the window's figures against its known requests: under each
 // reading and clock offset, and keeps those that fit best.
 func (w *window) anchor(figures []figure) *anchors {
@@ -186,13 +221,7 @@ func (w *window) anchor(figures []figure) *anchors {
 	}
 	bestScore := math.Inf(1)
 	for _, rd := range []reading{{}, {exact: true}, {running: true}, {running: true, exact: true}} {
-		var steps []step
-		for i := range w.rows {
-			if r := &w.rows[i]; w.here(r) {
-				steps = w.holds(r, rd, steps)
-			}
-		}
-		l := newLoad(steps)
+		l := w.load(rd)
 		for _, offset := range offsets {
 			score := w.misfit(l, figures, offset, resolution)
 			if score < bestScore-1e-9 {
@@ -201,15 +230,10 @@ func (w *window) anchor(figures []figure) *anchors {
 			}
 		}
 	}
-	var steps []step
-	for i := range w.rows {
-		if r := &w.rows[i]; w.here(r) {
-			steps = w.holds(r, best.reading, steps)
-		}
-	}
-	l := newLoad(steps)
+	l := w.load(best.reading)
 	best.list = w.sharpOnes(l, figures, best.offset, resolution)
 	best.margin = resolution/2 + slack
+	best.shown = w.shown(l, best, figures, resolution)
 	best.listen(w, l, figures)
 	best.found = len(best.list) >= 3 && bestScore <= fits
 	return best
@@ -255,6 +279,30 @@ func (w *window) sharpOnes(l *load, figures []figure, offset, resolution micros)
 				excess = 0
 			}
 			list = append(list, anchor{at + resolution/2, excess})
+		}
+	}
+	return list
+}
+
+// shown tells of each row whether it would show if it were lost: whether some
+// figure is larger than the other rows explain.
+func (w *window) shown(l *load, a *anchors, figures []figure, resolution micros) []bool {
+	list := make([]bool, len(w.rows))
+	for i := range w.rows {
+		if !w.here(&w.rows[i]) {
+			continue
+		}
+		steps := w.holds(i, a.reading, nil)
+		if len(steps) == 0 {
+			continue
+		}
+		own := newLoad(steps)
+		from, to := own.steps[0].at-resolution-slack, own.steps[len(own.steps)-1].at+slack
+		j, _ := slices.BinarySearchFunc(figures, from+a.offset, func(f figure, at micros) int { return cmp.Compare(f.at, at) })
+		for ; j < len(figures) && figures[j].at-a.offset <= to && !list[i]; j++ {
+			at := figures[j].at - a.offset
+			least, most := l.without(own, at-slack, at+resolution+slack)
+			list[i] = most-least <= sharp && float64(figures[j].tokens)/float64(w.boot.pageSize)-(least+most)/2 > sharp
 		}
 	}
 	return list

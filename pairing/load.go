@@ -81,7 +81,8 @@ type boot struct {
 	version         string
 	pages, pageSize int
 	limit           evidence.Opt[int64]
-	radix           bool // the node keeps finished prefixes, which is not modelled
+	prefillLimit    evidence.Opt[int64] // prompts of so many tokens fit no prefill node
+	radix           bool                // the node keeps finished prefixes, which is not modelled
 	headroom        int
 	servedBefore    bool // it worked before the first request of the evidence
 }
@@ -139,14 +140,15 @@ func loadBoots(ctx context.Context, c Case) (map[rankKey][]boot, error) {
 		var k rankKey
 		var b boot
 		var role string
-		var from, to, pool, pageSize, limit, headroom sql.Null[int64]
-		if err := scan(&k.node, &role, &k.rank, &from, &to, &b.version, &pool, &pageSize, &limit, &b.radix, &headroom, &b.servedBefore); err != nil {
+		var from, to, pool, pageSize, limit, headroom, prefillLimit sql.Null[int64]
+		if err := scan(&k.node, &role, &k.rank, &from, &to, &b.version, &pool, &pageSize, &limit, &b.radix, &headroom, &b.servedBefore, &prefillLimit); err != nil {
 			return err
 		}
 		if !pool.Valid || !pageSize.Valid || pageSize.V < 1 || pageSize.V > 1<<15 || pool.V < pageSize.V {
 			return nil
 		}
 		b.from, b.to, b.limit = opt(from, toMicros), opt(to, toMicros), opt(limit, same)
+		b.prefillLimit = opt(prefillLimit, same)
 		b.pageSize, b.pages = int(pageSize.V), int(pool.V/pageSize.V)
 		b.headroom = defaultHeadroom
 		if headroom.Valid {

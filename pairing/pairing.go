@@ -264,13 +264,15 @@ func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Opti
 // clocks differ.
 const tail = micros(2 * time.Second / time.Microsecond)
 
-// tallies makes a tally for each target of w, also by row.
+// tallies makes a tally for each target of w, also by row. That of row -1 is for
+// suspects which the logs lost: what they attended to was read, by a recipient
+// that nobody knows.
 func (p *planner) tallies(w *window) (list []*tally, byRow map[int32]*tally) {
 	rows := map[place]int32{}
 	for i := range w.rows {
 		rows[w.rows[i].place] = int32(i)
 	}
-	byRow = map[int32]*tally{}
+	byRow = map[int32]*tally{-1: {rows: map[int32]*found{}}}
 	for _, i := range w.targets {
 		s := &p.suspects[i]
 		t := &tally{suspect: i, tenant: s.tenant, firm: s.firm, rows: map[int32]*found{}}

@@ -12,6 +12,8 @@ const (
 	// usualPace is the time of a decode step where a request's own times do not
 	// tell it.
 	usualPace = 20 * millisecond
+	// usualReading is the time, in µs, that a tokenizer takes for a token.
+	usualReading = 1.5
 )
 
 // ordering is one drawn history of a window.
@@ -35,6 +37,7 @@ type sampler struct {
 	prompts []int64           // of the window's rows, for those that state none
 	suspect map[place]float64 // probability that a row ran as a placeholder
 	waits   []wait            // of the window's rows, by size
+	reading float64           // µs that a token of prompt takes to be read
 	trigger map[flag]*trigger
 	unseen  []int32 // known requests that no anchor would have shown
 	seen    int     // and the others
@@ -61,12 +64,13 @@ func (p *planner) newSampler(w *window, a *anchors, seed uint64) *sampler {
 		if !w.here(r) || !w.reserves(r) {
 			continue
 		}
-		if n := nominal(r); s.latent.firstAfter(n.reserve+second) < s.latent.firstAfter(n.end-second) {
+		if a.found && a.shown[i] {
 			s.seen++
 		} else {
 			s.unseen = append(s.unseen, int32(i))
 		}
 	}
+	s.learnReading()
 	slices.SortStableFunc(s.waits, func(a, b wait) int { return cmp.Compare(a.prompt, b.prompt) })
 	s.latent.begin(s.rng)
 	for range 4 {
@@ -143,6 +147,10 @@ func (s *sampler) addPhantom(p phantom) {
 	if grown := min(p.pagesAtEnd, limit) - p.pages; grown > 0 {
 		j.answer += int32(grown * ps)
 	}
+	// More than any prefill node takes: only its placeholder can have come.
+	if x := s.w.boot.prefillLimit; x.Known && int64(j.prompt) >= x.V {
+		j.placeholder = true
+	}
 	a := act{job: int32(len(s.o.jobs)), lateAt: never, offloadAt: never}
 	a.reserve = p.from + micros(s.rng.Float64()*float64(p.to-p.from))
 	a.end = max(a.reserve+2, p.until+micros(s.rng.Float64()*float64(p.by-p.until)))
@@ -161,7 +169,14 @@ func (s *sampler) add(i int32, r *row, seed uint64, k int) {
 	if !s.w.reserves(r) && r.prompt.Known {
 		return
 	}
-	a.reserve = s.admitted(r, &j, min(a.first, a.end))
+	delay := s.admission(&j)
+	switch span := min(a.first, a.end) - r.received; {
+	case a.first != never:
+		delay = min(delay, span*19/20)
+	case delay >= span:
+		return // it ended before it had taken pages
+	}
+	a.reserve = r.received + delay
 	a.end = max(a.end, a.reserve+1)
 	if a.first == never {
 		s.leave(&a, &j, r)
@@ -249,12 +264,26 @@ func (s *sampler) served(r *row, j *job) (first, end micros) {
 	return min(first, end-1), end
 }
 
-// admitted draws the moment of pre-allocation, which no log holds: after the
-// request has been read into tokens and before its KV comes.
-func (s *sampler) admitted(r *row, j *job, before micros) micros {
-	span := float64(before - r.received)
-	delay := 2e3 + 8e3*s.rng.ExpFloat64() + float64(j.prompt)*(0.6+1.2*s.rng.Float64())
-	return r.received + micros(min(delay, 0.95*span))
+// admission draws how long after its arrival a request is pre-allocated, which
+// no log holds: once it has been read into tokens, and before its KV comes.
+func (s *sampler) admission(j *job) micros {
+	return micros(2e3 + 4e3*s.rng.ExpFloat64() + float64(j.prompt)*s.reading*(0.6+0.5*s.rng.Float64()))
+}
+
+// learnReading tells how long a token of prompt takes to be read: placeholders
+// wait for little else.
+func (s *sampler) learnReading() {
+	s.reading = usualReading
+	var list []float64
+	for i := range s.w.rows {
+		if r := &s.w.rows[i]; r.first.Known && s.suspect[r.place] > 0.5 {
+			list = append(list, float64(r.first.V-r.received)/float64(r.prompt.V))
+		}
+	}
+	if len(list) > 0 {
+		slices.Sort(list)
+		s.reading = list[len(list)/2]
+	}
 }
 
 // mix hashes numbers into one.

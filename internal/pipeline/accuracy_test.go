@@ -167,17 +167,18 @@ func TestAccuracy(t *testing.T) {
 		cfg.Requests = 8000
 		return cfg
 	}
-	clean := cell{ranks: 1, seeds: []uint64{21, 22}}
-	damaged := cell{ranks: 1, seeds: []uint64{31, 32}, damage: sim.Damage{RowsLost: 0.02, NoDecodeNode: 0.05, ClockSkew: 100 * time.Millisecond}}
+	clean := cell{ranks: 1, seeds: []uint64{21, 22, 23, 24}}
+	damaged := cell{ranks: 1, seeds: []uint64{31, 32, 33, 34}, damage: sim.Damage{RowsLost: 0.02, NoDecodeNode: 0.05, ClockSkew: 100 * time.Millisecond}}
 	for _, x := range []struct {
 		name                     string
 		k                        *cell
 		precision, recall, brier float64
-	}{{"clean", &clean, 0.96, 0.95, 0.045}, {"damaged", &damaged, 0.85, 0.65, 0.12}} {
+	}{{"clean", &clean, 0.96, 0.96, 0.04}, {"damaged", &damaged, 0.85, 0.65, 0.12}} {
 		x.k.measure(t, shape)
 		p := x.k.pool(string(sim.OversizePlaceholder))
 		precision, recall, brier := float64(p.hits)/float64(p.named), float64(p.hits)/float64(p.pairs), p.brier/float64(p.scored)
-		if !(precision >= x.precision && recall >= x.recall && brier <= x.brier) {
+		t.Logf("%s %v", x.k, p.bins)
+		if !(precision >= x.precision && recall >= x.recall && brier <= x.brier && p.gap() <= 0.1) {
 			t.Errorf("%s: precision %.3f, recall %.3f, Brier %.3f, worst bin %.3f", x.name, precision, recall, brier, p.gap())
 		}
 		x.k.checkTenants(t)
