@@ -59,7 +59,7 @@ func (p *planner) replayCrossings(ctx context.Context, r *replay, w *window, ord
 	for _, r := range []*result{late, offloaded} {
 		r.orderings, r.lost = orderings, x.sampler.lost/float64(orderings)
 	}
-	w.figures = nil
+	w.anchors = nil
 	return []*result{late, offloaded}
 }
 

@@ -45,6 +45,9 @@ func Explain(ctx context.Context, c Case, source, line int64, o Options) ([]Page
 	if err != nil {
 		return nil, wrap("explain pairs", err)
 	}
+	if p.placings, err = loadPlacings(ctx, c); err != nil {
+		return nil, wrap("explain pairs", err)
+	}
 	target := slices.IndexFunc(p.suspects, func(s suspect) bool {
 		return s.place == place{source, line} && s.defect == oversizePlaceholder
 	})
@@ -70,8 +73,8 @@ func Explain(ctx context.Context, c Case, source, line int64, o Options) ([]Page
 
 // mapPages draws orderings until the suspect is on the rank, and maps its pages.
 func (p *planner) mapPages(w *window, target int, o Options) (PageMap, bool) {
-	a := w.anchor(w.figures)
-	s := p.newSampler(w, a, o.Seed)
+	s := p.newSampler(w, o.Seed)
+	a := s.latent.a
 	m := PageMap{Node: w.key.node, Rank: w.key.rank, Policy: w.boot.policy, Version: w.boot.version,
 		PoolPages: w.boot.pages, PageSize: w.boot.pageSize, Since: w.since, FromBoot: w.fromBoot,
 		Requests: len(w.rows), Anchors: len(a.list), ClockOffset: a.offset, Notes: w.notes()}

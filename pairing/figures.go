@@ -205,6 +205,14 @@ func (w *window) load(rd reading) *load {
 	return newLoad(steps)
 }
 
+// anchored gives the window's anchors. Figures are not needed any more then.
+func (w *window) anchored() *anchors {
+	if w.anchors == nil {
+		w.anchors, w.figures = w.anchor(w.figures), nil
+	}
+	return w.anchors
+}
+
 // anchor holds the window's figures against its known requests: under each
 // reading and clock offset, and keeps those that fit best.
 func (w *window) anchor(figures []figure) *anchors {

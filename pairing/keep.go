@@ -67,14 +67,14 @@ func runRows(s *suspect, findings []finding) (rows [][]any) {
 	for _, f := range findings {
 		w, k := f.r.w, float64(f.r.orderings)
 		rows = append(rows, []any{s.source, s.line, s.defect, w.key.node, w.key.rank, float64(f.t.reached) / k,
-			string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached, float64(f.t.cross) / k, f.r.lost, f.r.lostRead, w.notes()})
+			string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached, float64(f.t.cross) / k, f.r.lost, f.r.lostRead, f.r.lostSuspects, w.notes()})
 	}
 	return rows
 }
 
 // notReplayed is the row of pairings for a request that no rank's replay covers.
 func (s *suspect) notReplayed(why string) []any {
-	return []any{s.source, s.line, s.defect, nil, nil, nil, nil, nil, 0, 0, 0, 0.0, 0.0, 0.0, []string{why}}
+	return []any{s.source, s.line, s.defect, nil, nil, nil, nil, nil, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, []string{why}}
 }
 
 // readRows joins what windows say of each request and defect. Different windows

@@ -23,7 +23,9 @@ type latent struct {
 // candidate is a request that may have been on the rank.
 type candidate struct {
 	row      int32
-	prior    float64 // log odds before the figures are looked at
+	prior    float64 // log odds before this rank's figures are looked at
+	silence  float64 // log odds that its silences add
+	ratio    float64 // mean odds that the figures add
 	from, to int     // anchors while it would have held its pages: from..to-1
 	before   int     // the last anchor before it may have begun, -1: none
 	after    int     // the first one after it must have ended
@@ -45,8 +47,8 @@ type phantom struct {
 	pagesAtEnd float64
 }
 
-func newLatent(w *window, a *anchors, ranksInCase int) *latent {
-	l := &latent{w: w, a: a, scale: 20}
+func (p *planner) newLatent(w *window) *latent {
+	l := &latent{w: w, a: w.anchored(), scale: 20}
 	var sizes []float64
 	for i := range w.rows {
 		r := &w.rows[i]
@@ -57,26 +59,19 @@ func newLatent(w *window, a *anchors, ranksInCase int) *latent {
 			sizes = append(sizes, math.Ceil(float64(r.prompt.V)/float64(w.boot.pageSize)))
 		}
 		if !w.here(r) {
-			l.candidates = append(l.candidates, l.candidate(int32(i), r, ranksInCase))
+			l.candidates = append(l.candidates, l.candidate(int32(i), r, p.prior(w, r)))
 		}
 	}
 	if len(sizes) > 0 {
 		slices.Sort(sizes)
 		l.scale = max(1, sizes[len(sizes)/2])
 	}
-	l.gapRate = float64(len(l.candidates)+1) / float64(max(1, ranksInCase)) / float64(max(w.until-w.since, 1))
+	l.gapRate = float64(len(l.candidates)+1) / float64(max(1, len(p.boots))) / float64(max(w.until-w.since, 1))
 	return l
 }
 
-func (l *latent) candidate(i int32, r *row, ranksInCase int) candidate {
-	choices := ranksInCase
-	if r.nodeKnown {
-		choices = l.w.ranks
-	}
-	c := candidate{row: i, prior: -math.Log(float64(max(choices-1, 1)))}
-	if choices < 2 {
-		c.prior = math.Inf(1)
-	}
+func (l *latent) candidate(i int32, r *row, prior float64) candidate {
+	c := candidate{row: i, prior: prior}
 	if !l.a.found || !r.prompt.Known {
 		return c
 	}
@@ -90,7 +85,7 @@ func (l *latent) candidate(i int32, r *row, ranksInCase int) candidate {
 	c.atEnd = math.Ceil(float64(r.prompt.V+max(n.answer-1, 0)) / ps)
 	c.grows, c.end = min(n.first, n.end), n.end
 	if n.first != never && l.a.silent(n.first, n.end) > l.a.interval {
-		c.prior -= 8 // it would have made the rank speak
+		c.silence = -8 // it would have made the rank speak
 	}
 	c.quiet = n.first != never && l.a.silent(n.first, n.end) >= (n.end-n.first)*9/10
 	if begin < n.end {
@@ -162,12 +157,33 @@ func (l *latent) sweep() {
 		if c.here {
 			l.put(c, 1)
 		}
-		odds := c.prior + l.evidence(c)
-		c.here = l.rng.Float64() < 1/(1+math.Exp(-odds))
+		odds := c.silence + l.evidence(c)
+		c.ratio += math.Exp(min(odds, surest)) / weighing
+		c.here = l.rng.Float64() < 1/(1+math.Exp(-c.prior-odds))
 		if c.here {
 			l.put(c, -1)
 		}
 	}
+}
+
+const (
+	settling = 4  // sweeps before draws count
+	weighing = 16 // draws that a ratio is the mean of
+	surest   = 3  // log odds up to which one rank's figures count for the others
+)
+
+// weigh draws until the candidates' ratios mean something.
+func (l *latent) weigh() []candidate {
+	for range settling {
+		l.sweep()
+	}
+	for i := range l.candidates {
+		l.candidates[i].ratio = 0
+	}
+	for range weighing {
+		l.sweep()
+	}
+	return l.candidates
 }
 
 // put adds a candidate's pages to the excess, or takes them away.

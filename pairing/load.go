@@ -237,7 +237,7 @@ func loadRows(ctx context.Context, c Case, windows []*window) error {
 // loadFigures gives what the ranks said of their pools, by window.
 func loadFigures(ctx context.Context, c Case, windows []*window) error {
 	for _, w := range windows {
-		w.figures = w.figures[:0]
+		w.figures, w.anchors = w.figures[:0], nil
 	}
 	return c.SelectStep(ctx, "pairing_figures", func(scan func(...any) error) error {
 		var id int

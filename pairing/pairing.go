@@ -44,6 +44,9 @@ func Run(ctx context.Context, c Case, o Options) error {
 	if err != nil {
 		return wrap("pair", err)
 	}
+	if err := p.weigh(ctx, c, windows, o); err != nil {
+		return wrap("pair", err)
+	}
 	results := make([]*result, len(windows))
 	err = inParallel(ctx, o.Threads, len(windows), func(i int, r *replay) { results[i] = p.replayWindow(ctx, r, windows[i], o) })
 	if err != nil {
@@ -91,13 +94,14 @@ func newPlanner(ctx context.Context, c Case) (*planner, error) {
 
 // result is what the replay of one window found.
 type result struct {
-	w         *window
-	defect    string
-	tallies   []*tally
-	reads     map[int32]*read // by row
-	orderings int
-	lost      float64 // requests that the logs lack, on average over orderings
-	lostRead  float64 // of them, those that some suspect attended to
+	w            *window
+	defect       string
+	tallies      []*tally
+	reads        map[int32]*read // by row
+	orderings    int
+	lost         float64 // requests that the logs lack, on average over orderings
+	lostRead     float64 // of them, those that some suspect attended to
+	lostSuspects float64 // of them, those of which only a placeholder can have come
 }
 
 // aim is a suspect on a rank that may have served it.
@@ -221,7 +225,7 @@ type player struct {
 
 func (p *planner) newPlayer(w *window, r *replay, o Options) *player {
 	return &player{w: w, replay: r, lost: map[owner]bool{},
-		sampler: p.newSampler(w, w.anchor(w.figures), o.Seed),
+		sampler: p.newSampler(w, o.Seed),
 		rank:    rank{policy: w.boot.policy, pages: w.boot.pages, pageSize: w.boot.pageSize, before: nobody, headroom: w.boot.headroom}}
 }
 
@@ -256,7 +260,8 @@ func (p *planner) replayWindow(ctx context.Context, r *replay, w *window, o Opti
 	}
 	res.lostRead /= float64(max(res.orderings, 1))
 	res.lost = x.sampler.lost / float64(max(res.orderings, 1))
-	w.figures = nil
+	res.lostSuspects = x.sampler.lostSuspects / float64(max(res.orderings, 1))
+	w.anchors = nil
 	return res
 }
 

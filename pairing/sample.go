@@ -31,22 +31,23 @@ type wait struct {
 
 // sampler draws orderings of one window.
 type sampler struct {
-	w       *window
-	rng     *rand.Rand
-	latent  *latent
-	prompts []int64           // of the window's rows, for those that state none
-	suspect map[place]float64 // probability that a row ran as a placeholder
-	waits   []wait            // of the window's rows, by size
-	reading float64           // µs that a token of prompt takes to be read
-	trigger map[flag]*trigger
-	unseen  []int32 // known requests that no anchor would have shown
-	seen    int     // and the others
-	lost    float64 // lost requests, summed over orderings
-	o       ordering
+	w            *window
+	rng          *rand.Rand
+	latent       *latent
+	prompts      []int64           // of the window's rows, for those that state none
+	suspect      map[place]float64 // probability that a row ran as a placeholder
+	waits        []wait            // of the window's rows, by size
+	reading      float64           // µs that a token of prompt takes to be read
+	trigger      map[flag]*trigger
+	unseen       []int32 // known requests that no anchor would have shown
+	seen         int     // and the others
+	lost         float64 // lost requests, summed over orderings
+	lostSuspects float64 // of them, those of which only a placeholder can have come
+	o            ordering
 }
 
-func (p *planner) newSampler(w *window, a *anchors, seed uint64) *sampler {
-	s := &sampler{w: w, trigger: p.trigger, suspect: map[place]float64{}, latent: newLatent(w, a, len(p.boots))}
+func (p *planner) newSampler(w *window, seed uint64) *sampler {
+	s := &sampler{w: w, trigger: p.trigger, suspect: map[place]float64{}, latent: p.newLatent(w)}
 	s.rng = rand.New(rand.NewPCG(mix(seed, hash(w.key.node), uint64(w.key.rank)), uint64(w.since)))
 	for i := range p.suspects {
 		if x := &p.suspects[i]; x.defect == oversizePlaceholder {
@@ -64,7 +65,7 @@ func (p *planner) newSampler(w *window, a *anchors, seed uint64) *sampler {
 		if !w.here(r) || !w.reserves(r) {
 			continue
 		}
-		if a.found && a.shown[i] {
+		if a := s.latent.a; a.found && a.shown[i] {
 			s.seen++
 		} else {
 			s.unseen = append(s.unseen, int32(i))
@@ -73,7 +74,7 @@ func (p *planner) newSampler(w *window, a *anchors, seed uint64) *sampler {
 	s.learnReading()
 	slices.SortStableFunc(s.waits, func(a, b wait) int { return cmp.Compare(a.prompt, b.prompt) })
 	s.latent.begin(s.rng)
-	for range 4 {
+	for range settling {
 		s.latent.sweep()
 	}
 	return s
@@ -150,6 +151,7 @@ func (s *sampler) addPhantom(p phantom) {
 	// More than any prefill node takes: only its placeholder can have come.
 	if x := s.w.boot.prefillLimit; x.Known && int64(j.prompt) >= x.V {
 		j.placeholder = true
+		s.lostSuspects++
 	}
 	a := act{job: int32(len(s.o.jobs)), lateAt: never, offloadAt: never}
 	a.reserve = p.from + micros(s.rng.Float64()*float64(p.to-p.from))

@@ -20,6 +20,7 @@ type window struct {
 	flushes  []micros
 	rows     []row
 	figures  []figure
+	anchors  *anchors // made of figures
 }
 
 const (
@@ -38,6 +39,7 @@ type planner struct {
 	suspects []suspect // flagged by rules
 	triggers []trigger
 	trigger  map[flag]*trigger
+	placings placings
 	earliest micros // first request of the evidence
 }
 

@@ -146,6 +146,9 @@ func (p page) suspects(s pipeline.Summary) {
 	r := s.Recipients
 	p.line("recipients", "%d – %.1f – %d (floor – best – ceiling)%s", r.Floor, r.Best, r.Ceiling, uncounted(s.Uncovered))
 	p.line("", "floor: certain; best: certain and strong by probability; ceiling: all suspects and %d rows not assessed", r.Blind)
+	if r.Lost > 0 {
+		p.line("", "and %d suspects that no row tells of: decode nodes reserved more than any prefill node takes", r.Lost)
+	}
 	t := s.Tenants
 	p.line("tenants", "%d in the rows; as recipients %d with a certain, %d a strong, %d a possible suspect", t.All, t.Certain, t.Strong, t.Possible)
 	p.sources(s)

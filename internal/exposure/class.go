@@ -101,8 +101,7 @@ func (n *count) class(ranges []range_, d *detections) []any {
 			open++
 		}
 	}
-	loss := n.gaps.lossRate()
-	lost := int64(estimate.PoissonQuantile(float64(suspects)*loss/(1-loss), 1-tail))
+	lost := int64(estimate.PoissonQuantile(n.unlogged(suspects), 1-tail))
 	unknown := int64(estimate.PoissonQuantile(n.unknown.requests, 1-tail))
 	unseen, err := d.unseen()
 	row := []any{n.defect,

@@ -87,6 +87,7 @@ func (g gaps) lossRate() float64 {
 type unknownOwner struct {
 	requests float64 // how many requests that is
 	unpaired int64   // suspects that could not be replayed: any request may be a source
+	suspects float64 // suspects that the rows lack, by the engines' figures
 }
 
 // interval bounds when a defect was at work: it began after clean evidence and
@@ -103,6 +104,13 @@ type count struct {
 	ran     bool // a rule looked for it
 	paired  bool // its suspects were replayed
 	options Options
+}
+
+// unlogged gives how many suspects the rows lack: as many in proportion as other
+// requests, and at least those that the engines' figures show.
+func (n *count) unlogged(suspects int64) float64 {
+	loss := n.gaps.lossRate()
+	return max(float64(suspects)*loss/(1-loss), n.unknown.suspects)
 }
 
 // Run counts and leaves tenant_exposure and defect_exposure.
@@ -181,7 +189,7 @@ func load(ctx context.Context, c Case, o Options) ([]*count, error) {
 		{"exposure_unknown", func(scan func(...any) error) error {
 			var defect string
 			var u unknownOwner
-			if err := scan(&defect, &u.requests, &u.unpaired); err != nil {
+			if err := scan(&defect, &u.requests, &u.unpaired, &u.suspects); err != nil {
 				return err
 			}
 			byDefect[defect].unknown, byDefect[defect].paired = u, true

@@ -114,8 +114,7 @@ func (n *count) asRecipient(t *tenant, allTouched, suspects int64) range_ {
 	}
 	r.first, r.last = span(times)
 	r.floor = int64(estimate.NewPoissonBinomial(sure).Quantile(tail))
-	loss := n.gaps.lossRate()
-	hidden := n.hidden(t, allTouched, float64(suspects)*loss/(1-loss))
+	hidden := n.hidden(t, allTouched, n.unlogged(suspects))
 	r.ceiling = max(int64(len(t.suspects)), r.floor) + t.blind + hidden
 	var why []string
 	if !n.ran {

@@ -67,6 +67,7 @@ type Range struct {
 	Best    float64
 	Ceiling int64
 	Blind   int64 // rows in the ceiling that could not be assessed
+	Lost    int64 // suspects in the ceiling that the rows lack, by the engines' figures
 }
 
 // TenantCounts counts tenants by what is known of them as recipients.
@@ -251,8 +252,8 @@ func (s *Summary) readGaps(ctx context.Context, c *casestore.Case) (err error) {
 }
 
 // readRange counts recipients. Floor: certain suspects. Best: the sum of the
-// probabilities of certain and strong ones. Ceiling: all suspects, and every
-// row that the size rule could not assess.
+// probabilities of certain and strong ones. Ceiling: all suspects, every row
+// that the size rule could not assess, and the suspects that the rows lack.
 func (s *Summary) readRange(ctx context.Context, c *casestore.Case) error {
 	r := &s.Recipients
 	err := c.One(ctx, suspectLevels+`SELECT count(*) FILTER (rank = 3), coalesce(sum(probability) FILTER (rank >= 2), 0), count(*) FROM top`,
@@ -261,7 +262,13 @@ func (s *Summary) readRange(ctx context.Context, c *casestore.Case) error {
 		return err
 	}
 	err = c.One(ctx, `SELECT coalesce(sum(rows_lacking), 0)::BIGINT FROM rule_gaps WHERE rule = 'oversize-answered'`, &r.Blind)
-	r.Ceiling += r.Blind
+	if err != nil {
+		return err
+	}
+	err = c.One(ctx, `SELECT coalesce(round(sum(lost)), 0)::BIGINT FROM (
+			SELECT any_value(missing_suspects) AS lost FROM pairings WHERE defect = 'oversize-placeholder' AND decode_node IS NOT NULL
+			GROUP BY decode_node, decode_rank, replayed_from)`, &r.Lost)
+	r.Ceiling += r.Blind + r.Lost
 	return err
 }
 

@@ -39,7 +39,19 @@ CREATE TABLE pairings (
     cross_probability DOUBLE NOT NULL,    -- that it attended to a row of another tenant's named request
     missing_requests  DOUBLE NOT NULL,    -- requests that the logs lack, as the samples carry them on average
     missing_read      DOUBLE NOT NULL,    -- of them, those that some suspect of this history attended to
+    missing_suspects  DOUBLE NOT NULL,    -- of them, those of which only a placeholder can have come
     notes             VARCHAR[] NOT NULL
+);
+
+-- For requests whose decode rank no row names: how much likelier what a rank said
+-- of its pool is if the request ran there than if it did not. Ranks that said
+-- nothing of it are left out; theirs is 1.
+CREATE TABLE rank_ratios (
+    source_id   INTEGER NOT NULL,
+    line        BIGINT NOT NULL,
+    decode_node VARCHAR NOT NULL,
+    decode_rank BIGINT NOT NULL,
+    ratio       DOUBLE NOT NULL
 );
 
 -- The stretches of history that are being read for the replay: scratch of the

@@ -51,7 +51,7 @@ FROM reused WHERE reuse > 0 ORDER BY source_id, line, later_source, later_line;
 
 INSERT INTO pairings
 SELECT source_id, line, 'abort-early-release', any_value(node), any_value(rank), 1, NULL, NULL, count(later_line), 1, 1,
-       1 - exp(sum(CASE WHEN cross_tenant THEN ln(1 - reuse) ELSE 0 END)), 0, 0,
+       1 - exp(sum(CASE WHEN cross_tenant THEN ln(1 - reuse) ELSE 0 END)), 0, 0, 0,
        ['from the order of prompts on the prefill node: its prefix cache is not modelled']
 FROM reused GROUP BY source_id, line ORDER BY source_id, line;
 
