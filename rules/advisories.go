@@ -1,8 +1,12 @@
 package rules
 
 import (
+	"encoding/json"
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"kvforensics/internal/evidence"
 	"kvforensics/internal/strictyaml"
@@ -15,9 +19,14 @@ type Advisory struct {
 	Defect       string `yaml:"defect,required"`
 	AffectedFrom string `yaml:"affected_from,required"` // inclusive
 	AffectedTo   string `yaml:"affected_to,required"`   // inclusive: the last version known to carry it
-	FixedFrom    string `yaml:"fixed_from,required"`    // the first version said to be fixed; between the two: unverified
-	Source       string `yaml:"source,required"`
-	AsOf         string `yaml:"as_of,required"`
+	FixedFrom    string `yaml:"fixed_from"`             // the first version said to be fixed, "": none; between the two: unverified
+	// Backends are the transfer back ends of which it speaks; none: all.
+	Backends []string `yaml:"backends"`
+	// ClosedBy names a flag with which an affected version does not carry the
+	// defect.
+	ClosedBy string `yaml:"closed_by"`
+	Source   string `yaml:"source,required"`
+	AsOf     string `yaml:"as_of,required"`
 }
 
 // Check implements strictyaml.Checker.
@@ -34,23 +43,28 @@ type Match struct {
 	PoolID   int
 	Advisory string
 	Defect   string
-	State    string // affected, fixed, unverified, unknown version
+	State    string // affected, fixed, closed by flag, unverified, unknown version, unknown back end
 }
 
-// Advisories gives the advisories that ship with the program.
-func Advisories() ([]Advisory, error) {
-	const file = "advisories.yaml"
-	text, err := builtin.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+// ReadAdvisories reads a file of advisories.
+func ReadAdvisories(file string, text []byte) ([]Advisory, error) {
 	var list struct {
 		Advisories []Advisory `yaml:"advisories,required"`
 	}
-	if err := strictyaml.Decode("rules/"+file, text, &list); err != nil {
+	if err := strictyaml.Decode(file, text, &list); err != nil {
 		return nil, err
 	}
 	return list.Advisories, nil
+}
+
+// UseAdvisories puts the advisories of a file in the place of those that ship.
+func (c *Catalogue) UseAdvisories(file string) error {
+	text, err := readBounded(file)
+	if err != nil {
+		return err
+	}
+	c.Advisories, err = ReadAdvisories(file, text)
+	return err
 }
 
 // MatchAll holds every boot against every advisory for its engine.
@@ -58,12 +72,39 @@ func MatchAll(pools []evidence.Pool, list []Advisory) []Match {
 	var matches []Match
 	for _, p := range pools {
 		for _, a := range list {
-			if p.Engine == "" || p.Engine == a.Engine {
-				matches = append(matches, Match{p.ID, a.ID, a.Defect, a.state(p.EngineVersion)})
+			if (p.Engine == "" || p.Engine == a.Engine) && a.speaksOf(p.TransferBackend) {
+				matches = append(matches, Match{p.ID, a.ID, a.Defect, a.stateOf(&p)})
 			}
 		}
 	}
 	return matches
+}
+
+// speaksOf reports whether the advisory covers a back end; one that is not known
+// may be any.
+func (a Advisory) speaksOf(backend string) bool {
+	return len(a.Backends) == 0 || backend == "" || slices.ContainsFunc(a.Backends, func(b string) bool { return strings.EqualFold(b, backend) })
+}
+
+func (a Advisory) stateOf(p *evidence.Pool) string {
+	state := a.state(p.EngineVersion)
+	switch {
+	case state == "affected" && a.ClosedBy != "" && flagSet(p.Flags, a.ClosedBy):
+		return "closed by flag"
+	case state == "fixed" && len(a.Backends) > 0 && p.TransferBackend == "":
+		return "unknown back end"
+	}
+	return state
+}
+
+// flagSet reports whether a JSON object of flags holds the name as true.
+func flagSet(flags, name string) bool {
+	var values map[string]any
+	if flags == "" || json.Unmarshal([]byte(flags), &values) != nil {
+		return false
+	}
+	set, err := strconv.ParseBool(strings.ToLower(fmt.Sprint(values[name])))
+	return err == nil && set
 }
 
 func (a Advisory) state(text string) string {
@@ -77,7 +118,7 @@ func (a Advisory) state(text string) string {
 		return "unverified"
 	case !bound(a.AffectedTo).less(v):
 		return "affected"
-	case v.less(bound(a.FixedFrom)):
+	case a.FixedFrom == "" || v.less(bound(a.FixedFrom)):
 		return "unverified"
 	}
 	return "fixed"

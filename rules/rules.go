@@ -5,20 +5,13 @@ package rules
 
 import (
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
-	"fmt"
-	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"kvforensics/internal/strictyaml"
 )
-
-//go:embed builtin/*.yaml advisories.yaml
-var builtin embed.FS
 
 // Level says how sure a sign is (exposure.md, step 1).
 type Level string
@@ -36,19 +29,48 @@ var levels = []Level{Context, Possible, Strong, Certain}
 // Rank orders levels; an unknown level ranks -1.
 func (l Level) Rank() int { return slices.Index(levels, l) }
 
+// Status says how far a rule can be relied on.
+type Status string
+
+// Statuses: a stable rule was measured on incidents with known truth, an
+// experimental one was not, and a hypothesis rests on what engines are thought
+// to do.
+const (
+	Stable       Status = "stable"
+	Experimental Status = "experimental"
+	Hypothesis   Status = "hypothesis"
+)
+
+// Subject is what a rule's hits name.
+type Subject string
+
+// Subjects; a rule that states none speaks of requests.
+const (
+	OfRequest Subject = "request"
+	OfNode    Subject = "node"
+)
+
 // Rule is one sign.
 type Rule struct {
 	ID     string `yaml:"id,required"`     // UUID, never reused
 	Name   string `yaml:"name,required"`   // what people type
 	Title  string `yaml:"title,required"`  //
-	Defect string `yaml:"defect,required"` // a defect class of domain.md
-	Level  Level  `yaml:"level,required"`  // the highest level the rule gives
+	Status Status `yaml:"status,required"` // how far it can be relied on
+	// Subject is what a hit names: a request, or a node with a time.
+	Subject Subject `yaml:"subject"`
+	Defect  string  `yaml:"defect,required"` // a defect class of domain.md
+	Level   Level   `yaml:"level,required"`  // the highest level the rule gives
 	// Family names the evidence that the rule reads. Rules of one family are
 	// not independent of each other.
-	Family      string   `yaml:"family,required"`
-	Explanation string   `yaml:"explanation,required"`
-	References  []string `yaml:"references,required"`
-	// Applies is a predicate over requests: the rows of which the rule speaks.
+	Family      string `yaml:"family,required"`
+	Description string `yaml:"description,required"`
+	// FalsePositives say what looks like a hit and is none.
+	FalsePositives []string `yaml:"false_positives,required"`
+	References     []string `yaml:"references,required"`
+	Author         string   `yaml:"author,required"`
+	Date           string   `yaml:"date,required"` // of the last change, YYYY-MM-DD
+	// Applies is a predicate over request_facts, or over pools where the subject
+	// is a node: the rows of which the rule speaks.
 	Applies string `yaml:"applies,required"`
 	// Needs are expressions over requests without which a row can't be
 	// assessed, each with the name under which it is reported missing.
@@ -60,8 +82,11 @@ type Rule struct {
 	// runs, so that a filter by them can skip what it need not read.
 	Constants []Constant `yaml:"constants"`
 	// SQL selects source_id, line, level, reason, input_limit, ttft_bound_ms
-	// and probability of the rows hit. $name stands for a parameter or constant.
+	// and probability of the requests hit, or node, rank, found_at and reason of
+	// the nodes. $name stands for a parameter or constant.
 	SQL string `yaml:"sql,required"`
+	// Samples are small bodies of evidence with what the rule must say of them.
+	Samples []Sample `yaml:"samples,required"`
 
 	File   string // as named to Read
 	Digest string // SHA-256 of the file, in hexadecimal
@@ -96,6 +121,7 @@ type Parameter struct {
 var (
 	uuid       = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 	identifier = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+	date       = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 	mark       = regexp.MustCompile(`\$[a-z_]+`)
 
 	// exposures are the defect classes of domain.md by which one request reads
@@ -129,6 +155,19 @@ func (r *Rule) Check(report *strictyaml.Report) {
 	if r.Level != "" && r.Level.Rank() < 0 {
 		report.Addf("level", "want context, possible, strong or certain, not %q", r.Level)
 	}
+	if r.Status != "" && !slices.Contains([]Status{Stable, Experimental, Hypothesis}, r.Status) {
+		report.Addf("status", "want stable, experimental or hypothesis, not %q", r.Status)
+	}
+	if r.Subject != "" && r.Subject != OfRequest && r.Subject != OfNode {
+		report.Addf("subject", "want request or node, not %q", r.Subject)
+	}
+	if r.Subject == OfNode && r.Level != Context {
+		report.Addf("level", "a rule of nodes makes no request a suspect: want context")
+	}
+	if r.Date != "" && !date.MatchString(r.Date) {
+		report.Addf("date", "want YYYY-MM-DD, not %q", r.Date)
+	}
+	r.checkSamples(report)
 	for _, m := range mark.FindAllString(r.SQL, -1) {
 		if !slices.ContainsFunc(r.Parameters, func(p Parameter) bool { return "$"+p.Name == m }) &&
 			!slices.ContainsFunc(r.Constants, func(c Constant) bool { return "$"+c.Name == m }) {
@@ -146,31 +185,4 @@ func Read(file string, text []byte) (*Rule, error) {
 	sum := sha256.Sum256(text)
 	r.File, r.Digest = file, hex.EncodeToString(sum[:])
 	return r, nil
-}
-
-// Builtin gives the rules that ship with the program, in order of name.
-func Builtin() ([]*Rule, error) {
-	return readAll(builtin, "builtin")
-}
-
-func readAll(files fs.FS, dir string) ([]*Rule, error) {
-	entries, err := fs.ReadDir(files, dir)
-	if err != nil {
-		return nil, fmt.Errorf("read rules: %w", err)
-	}
-	var list []*Rule
-	for _, e := range entries {
-		file := path.Join(dir, e.Name())
-		text, err := fs.ReadFile(files, file)
-		if err != nil {
-			return nil, fmt.Errorf("read rules: %w", err)
-		}
-		r, err := Read("rules/"+file, text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, r)
-	}
-	slices.SortFunc(list, func(a, b *Rule) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
 }

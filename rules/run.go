@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Case is what running rules needs of a case.
@@ -16,13 +17,13 @@ type Case interface {
 	Step(ctx context.Context, name string) error
 }
 
-// Run runs the rules over the case and leaves hits, suspects, and an account
-// of what each rule could not assess.
-func Run(ctx context.Context, c Case, list []*Rule) error {
-	var runs, gaps [][]any
+// Run judges the case by the catalogue and leaves hits, suspects, findings about
+// nodes, and an account of what each rule could not assess. now tells how long
+// rules take.
+func Run(ctx context.Context, c Case, list *Catalogue, now func() time.Time) error {
 	var ready []*Rule
 	whyNot := map[string]string{}
-	for _, r := range list {
+	for _, r := range list.Rules {
 		lacks, err := lacking(ctx, c, r)
 		if err != nil {
 			return fmt.Errorf("rule %s: %w", r.Name, err)
@@ -33,39 +34,82 @@ func Run(ctx context.Context, c Case, list []*Rule) error {
 		}
 		ready = append(ready, r)
 	}
-	if err := runAll(ctx, c, ready); err != nil {
-		return err
-	}
-	assessed, lackingRows, err := assess(ctx, c, list)
+	took, err := runAll(ctx, c, ready, list.Suppressions, now)
 	if err != nil {
 		return err
 	}
+	if err := account(ctx, c, list.Rules, whyNot); err != nil {
+		return err
+	}
+	var times, levels [][]any
+	for _, r := range ready {
+		times = append(times, []any{r.Name, took[r.Name].Seconds() * 1e3})
+	}
+	if err := c.Replace(ctx, "rule_times", times); err != nil {
+		return err
+	}
+	for _, k := range list.Combinations {
+		levels = append(levels, []any{string(k.Strongest), k.Families, string(k.Gives)})
+	}
+	if err := c.Replace(ctx, "level_combinations", levels); err != nil {
+		return err
+	}
+	return c.Step(ctx, "combine_hits")
+}
+
+// account keeps what became of each rule.
+func account(ctx context.Context, c Case, list []*Rule, whyNot map[string]string) error {
+	counts, err := assess(ctx, c, list)
+	if err != nil {
+		return err
+	}
+	var runs, gaps [][]any
 	for i, r := range list {
-		var hits int64
-		if err := c.One(ctx, "SELECT count(*) FROM hits WHERE rule = "+quote(r.Name), &hits); err != nil {
+		n := counts[i]
+		var hits, suppressed int64
+		if err := c.One(ctx, "SELECT count(*) FILTER (suppressed IS NULL), count(suppressed) FROM hits WHERE rule = "+quote(r.Name), &hits, &suppressed); err != nil {
 			return err
 		}
+		if r.Subject == OfNode {
+			if err := c.One(ctx, "SELECT count(*) FROM node_findings WHERE rule = "+quote(r.Name), &hits); err != nil {
+				return err
+			}
+		}
+		run := []any{r.Name, r.ID, r.Title, string(r.subject()), r.Defect, r.Family, string(r.Level), string(r.Status), r.Digest, r.settings()}
 		why, lacks := whyNot[r.Name]
 		if lacks {
 			// Nothing was assessed, whatever the single rows hold.
-			gaps = append(gaps, []any{r.Name, why, assessed[i] + sum(lackingRows[i])})
-			runs = append(runs, []any{r.Name, r.ID, r.Title, r.Defect, r.Family, string(r.Level), r.Digest, false, why, 0, hits})
+			gaps = append(gaps, []any{r.Name, why, n.assessed + sum(n.lacking)})
+			runs = append(runs, append(run, false, why, 0, n.assessed+sum(n.lacking), hits, suppressed))
 			continue
 		}
-		runs = append(runs, []any{r.Name, r.ID, r.Title, r.Defect, r.Family, string(r.Level), r.Digest, true, nil, assessed[i], hits})
+		runs = append(runs, append(run, true, nil, n.assessed, sum(n.lacking), hits, suppressed))
 		for k, need := range r.Needs {
-			if lackingRows[i][k] > 0 {
-				gaps = append(gaps, []any{r.Name, need.Field, lackingRows[i][k]})
+			if n.lacking[k] > 0 {
+				gaps = append(gaps, []any{r.Name, need.Field, n.lacking[k]})
 			}
 		}
 	}
 	if err := c.Replace(ctx, "rule_runs", runs); err != nil {
 		return err
 	}
-	if err := c.Replace(ctx, "rule_gaps", gaps); err != nil {
-		return err
+	return c.Replace(ctx, "rule_gaps", gaps)
+}
+
+func (r *Rule) subject() Subject {
+	if r.Subject == "" {
+		return OfRequest
 	}
-	return c.Step(ctx, "combine_hits")
+	return r.Subject
+}
+
+// settings gives the values of the parameters, in the rule's order.
+func (r *Rule) settings() string {
+	var list []string
+	for _, p := range r.Parameters {
+		list = append(list, p.Name+"="+strconv.FormatFloat(p.Default, 'g', -1, 64))
+	}
+	return strings.Join(list, ", ")
 }
 
 func sum(counts []int64) int64 {
@@ -90,27 +134,60 @@ func lacking(ctx context.Context, c Case, r *Rule) (string, error) {
 	return "", nil
 }
 
-func runAll(ctx context.Context, c Case, list []*Rule) error {
+func runAll(ctx context.Context, c Case, list []*Rule, suppressions []Suppression, now func() time.Time) (map[string]time.Duration, error) {
 	statements := map[string]string{}
 	for _, r := range list {
 		query, err := r.Query(ctx, c)
 		if err != nil {
-			return fmt.Errorf("rule %s: %w", r.Name, err)
+			return nil, fmt.Errorf("rule %s: %w", r.Name, err)
 		}
-		statements[r.Name] = fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line, level, reason, input_limit, ttft_bound_ms, probability
+		if r.Subject == OfNode {
+			statements[r.Name] = fmt.Sprintf(`INSERT INTO node_findings SELECT %s, node, rank, found_at, reason
+				FROM (%s) ORDER BY node, rank, found_at, reason`, quote(r.Name), query)
+			continue
+		}
+		statements[r.Name] = fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line, level, reason, input_limit, ttft_bound_ms, probability, NULL
 			FROM (%s) ORDER BY source_id, line`, quote(r.Name), query)
 	}
-	return c.InTransaction(ctx, func(exec func(string, ...any) error) error {
-		if err := exec("DELETE FROM hits"); err != nil {
-			return err
+	took := map[string]time.Duration{}
+	err := c.InTransaction(ctx, func(exec func(string, ...any) error) error {
+		for _, table := range []string{"hits", "node_findings"} {
+			if err := exec("DELETE FROM " + table); err != nil {
+				return err
+			}
 		}
 		for _, r := range list {
+			began := now()
 			if err := exec(statements[r.Name]); err != nil {
 				return fmt.Errorf("rule %s: %w", r.Name, err)
+			}
+			took[r.Name] = now().Sub(began)
+		}
+		for _, s := range suppressions {
+			if err := exec(s.update(list)); err != nil {
+				return fmt.Errorf("suppression of %s: %w", s.Rule, err)
 			}
 		}
 		return nil
 	})
+	return took, err
+}
+
+// update marks the hits that s sets aside, unless another one has.
+func (s Suppression) update(list []*Rule) string {
+	rule := "true"
+	if s.Rule != "*" {
+		name := s.Rule
+		for _, r := range list {
+			if r.ID == s.Rule {
+				name = r.Name
+			}
+		}
+		rule = "rule = " + quote(name)
+	}
+	return fmt.Sprintf(`UPDATE hits SET suppressed = %s WHERE suppressed IS NULL AND %s
+		AND (source_id, line) IN (SELECT (source_id, line) FROM request_facts WHERE %s)`,
+		quote(fmt.Sprintf("%s (%s, %s)", s.Reason, s.Author, s.Date)), rule, s.Where)
 }
 
 // Query gives the rule's SQL with the values of its parameters and constants.
@@ -132,33 +209,42 @@ func (r *Rule) Query(ctx context.Context, c Case) (string, error) {
 	return mark.ReplaceAllStringFunc(r.SQL, func(m string) string { return values[m] }), nil
 }
 
-// assess counts, in one scan for all rules, the rows that each rule could
-// assess and those that lacked something, each under the first thing it lacked.
-func assess(ctx context.Context, c Case, list []*Rule) (assessed []int64, lacks [][]int64, err error) {
-	var columns []string
-	for _, r := range list {
-		has := "(" + r.Applies + ")"
-		for _, n := range r.Needs {
-			columns = append(columns, fmt.Sprintf("count(*) FILTER (%s AND NOT coalesce(%s, false))", has, n.condition()))
-			has += " AND coalesce(" + n.condition() + ", false)"
+// assessment counts the rows of which a rule speaks.
+type assessment struct {
+	assessed int64
+	lacking  []int64 // by need: rows that lack it and nothing before it
+}
+
+// assess counts, in one scan for all rules of a subject, the rows that each rule
+// could assess and those that lacked something.
+func assess(ctx context.Context, c Case, list []*Rule) ([]assessment, error) {
+	counts := make([]assessment, len(list))
+	for subject, view := range map[Subject]string{OfRequest: "request_facts", OfNode: "pools"} {
+		var columns []string
+		var into []any
+		for i, r := range list {
+			if r.subject() != subject {
+				continue
+			}
+			has := "(" + r.Applies + ")"
+			n := &counts[i]
+			n.lacking = make([]int64, len(r.Needs))
+			for k, need := range r.Needs {
+				columns = append(columns, fmt.Sprintf("count(*) FILTER (%s AND NOT coalesce(%s, false))", has, need.condition()))
+				into = append(into, &n.lacking[k])
+				has += " AND coalesce(" + need.condition() + ", false)"
+			}
+			columns = append(columns, fmt.Sprintf("count(*) FILTER (%s)", has))
+			into = append(into, &n.assessed)
 		}
-		columns = append(columns, fmt.Sprintf("count(*) FILTER (%s)", has))
+		if len(columns) == 0 {
+			continue
+		}
+		if err := c.One(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+view, into...); err != nil {
+			return nil, fmt.Errorf("count rows that rules can assess: %w", err)
+		}
 	}
-	counts := make([]int64, len(columns))
-	into := make([]any, len(columns))
-	for i := range counts {
-		into[i] = &counts[i]
-	}
-	if err := c.One(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM request_facts", into...); err != nil {
-		return nil, nil, fmt.Errorf("count rows that rules can assess: %w", err)
-	}
-	for _, r := range list {
-		n := len(r.Needs)
-		lacks = append(lacks, counts[:n])
-		assessed = append(assessed, counts[n])
-		counts = counts[n+1:]
-	}
-	return assessed, lacks, nil
+	return counts, nil
 }
 
 func (n Need) condition() string {

@@ -7,7 +7,6 @@ import (
 
 	"kvforensics/internal/casestore"
 	"kvforensics/internal/pipeline"
-	"kvforensics/rules"
 )
 
 // controlRequests bounds the cases for which triage runs the controls: they
@@ -17,6 +16,7 @@ const controlRequests = 100_000
 func (a *app) newControls() *cobra.Command {
 	var dir string
 	var pair pairFlags
+	var catalogue catalogueFlags
 	cmd := &cobra.Command{
 		Use:   "controls --case DIR",
 		Short: "Try the analysis where the answer is known: shuffled nodes and times, injected leaks",
@@ -29,7 +29,7 @@ func (a *app) newControls() *cobra.Command {
 				return err
 			}
 			defer closing(c, &err)
-			if err := a.controls(cmd.Context(), c, pair); err != nil {
+			if err := a.controls(cmd.Context(), c, catalogue, pair); err != nil {
 				return err
 			}
 			return a.conclude(cmd.Context(), c, "")
@@ -37,15 +37,16 @@ func (a *app) newControls() *cobra.Command {
 	}
 	addCaseFlag(cmd, &dir)
 	pair.add(cmd)
+	catalogue.add(cmd)
 	return cmd
 }
 
-func (a *app) controls(ctx context.Context, c *casestore.Case, f pairFlags) error {
+func (a *app) controls(ctx context.Context, c *casestore.Case, r catalogueFlags, f pairFlags) error {
 	o, err := a.pairOptions(f)
 	if err != nil {
 		return err
 	}
-	list, err := rules.Builtin()
+	list, err := r.load()
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ type analysisFlags struct {
 	failOn string
 	since  string
 	until  string
+	rules  catalogueFlags
 }
 
 func (f *analysisFlags) add(cmd *cobra.Command) {
@@ -51,6 +52,7 @@ func (f *analysisFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.failOn, "fail-on", "", "exit 4 when there are suspects of this level or above: possible, strong, certain")
 	flags.StringVar(&f.since, "since", "", "assess requests received at or after this time (RFC 3339)")
 	flags.StringVar(&f.until, "until", "", "assess requests received before this time (RFC 3339)")
+	f.rules.add(cmd)
 }
 
 func (f *analysisFlags) level() (rules.Level, error) {
@@ -107,7 +109,7 @@ func (a *app) runTriage(ctx context.Context, paths []string, e evidenceFlags, f 
 		return err
 	}
 	if requests <= controlRequests {
-		if err := a.controls(ctx, c, p); err != nil {
+		if err := a.controls(ctx, c, f.rules, p); err != nil {
 			return err
 		}
 	}
@@ -207,11 +209,11 @@ func (a *app) flag(ctx context.Context, c *casestore.Case, f analysisFlags) erro
 	if err != nil {
 		return err
 	}
-	list, err := rules.Builtin()
+	list, err := f.rules.load()
 	if err != nil {
 		return err
 	}
-	return pipeline.Flag(ctx, c, list, span)
+	return pipeline.Flag(ctx, c, list, span, a.now)
 }
 
 // conclude prints the summary and gives the outcome of the command.

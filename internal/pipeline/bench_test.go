@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -181,10 +180,10 @@ func BenchmarkFlag(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	size := slices.DeleteFunc(slices.Clone(all), func(r *rules.Rule) bool { return r.Name != "oversize-answered" })
+	size := &rules.Catalogue{Rules: []*rules.Rule{all.Find("oversize-answered")}, Combinations: all.Combinations}
 	b.Run("size-rule", func(b *testing.B) {
 		for range b.N {
-			query, err := size[0].Query(ctx, c)
+			query, err := size.Rules[0].Query(ctx, c)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -192,7 +191,7 @@ func BenchmarkFlag(b *testing.B) {
 				b.Fatal(err)
 			}
 			err = c.InTransaction(ctx, func(exec func(string, ...any) error) error {
-				return exec("INSERT INTO hits SELECT 'size', source_id, line, level, reason, input_limit, ttft_bound_ms, probability FROM (" + query + ")")
+				return exec("INSERT INTO hits SELECT 'size', source_id, line, level, reason, input_limit, ttft_bound_ms, probability, NULL FROM (" + query + ")")
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -201,14 +200,14 @@ func BenchmarkFlag(b *testing.B) {
 	})
 	b.Run("size-rule-with-account", func(b *testing.B) {
 		for range b.N {
-			if err := rules.Run(ctx, c, size); err != nil {
+			if err := rules.Run(ctx, c, size, time.Now); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("flag", func(b *testing.B) {
 		for range b.N {
-			if err := Flag(ctx, c, all, Span{}); err != nil {
+			if err := Flag(ctx, c, all, Span{}, time.Now); err != nil {
 				b.Fatal(err)
 			}
 		}

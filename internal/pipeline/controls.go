@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"kvforensics/internal/casestore"
 	"kvforensics/internal/estimate"
@@ -17,7 +18,7 @@ const controlOrderings = 16
 
 // Controls tries the analysis where the answer is known, on copies of the case,
 // and keeps what it finds in the table controls.
-func Controls(ctx context.Context, c *casestore.Case, list []*rules.Rule, p pairing.Options, o casestore.Options) error {
+func Controls(ctx context.Context, c *casestore.Case, list *rules.Catalogue, p pairing.Options, o casestore.Options) error {
 	p.Orderings = min(p.Orderings, controlOrderings)
 	var rows [][]any
 	for _, control := range []struct {
@@ -132,11 +133,11 @@ func comeBack(ctx context.Context, c, copied *casestore.Case, p pairing.Options,
 }
 
 // recall flags a copy with synthetic leaks and counts those that rules find.
-func recall(ctx context.Context, copied *casestore.Case, list []*rules.Rule) (rows [][]any, err error) {
+func recall(ctx context.Context, copied *casestore.Case, list *rules.Catalogue) (rows [][]any, err error) {
 	if err := fitEnvelope(ctx, copied); err != nil {
 		return nil, err
 	}
-	if err := rules.Run(ctx, copied, list); err != nil {
+	if err := rules.Run(ctx, copied, list, func() time.Time { return time.Time{} }); err != nil {
 		return nil, err
 	}
 	for _, leak := range []struct {

@@ -225,10 +225,7 @@ func measurePools(ctx context.Context, c *casestore.Case, in *incident.Incident)
 	for _, p := range pools {
 		rows = append(rows, poolRow(p))
 	}
-	if err := c.Replace(ctx, "pools", rows); err != nil {
-		return err
-	}
-	return matchAdvisories(ctx, c, pools)
+	return c.Replace(ctx, "pools", rows)
 }
 
 func poolRow(p evidence.Pool) []any {
@@ -243,8 +240,16 @@ func poolRow(p evidence.Pool) []any {
 		p.Origin, text(p.TransferBackend), text(p.Flags), casestore.Texts(p.Notes), null(p.SourceID), line}
 }
 
-func matchAdvisories(ctx context.Context, c *casestore.Case, pools []evidence.Pool) error {
-	advisories, err := rules.Advisories()
+// matchAdvisories holds the measured pools against advisories.
+func matchAdvisories(ctx context.Context, c *casestore.Case, advisories []rules.Advisory) error {
+	var pools []evidence.Pool
+	err := c.Select(ctx, `SELECT pool_id, coalesce(engine, ''), coalesce(engine_version, ''), coalesce(transfer_backend, ''), coalesce(flags, '')
+		FROM pools ORDER BY pool_id`, func(scan func(...any) error) error {
+		var p evidence.Pool
+		err := scan(&p.ID, &p.Engine, &p.EngineVersion, &p.TransferBackend, &p.Flags)
+		pools = append(pools, p)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -296,18 +301,22 @@ func (s Span) keep(ctx context.Context, c *casestore.Case) error {
 	return nil
 }
 
-// Flag fits the envelope of time to first token and runs the rules.
-func Flag(ctx context.Context, c *casestore.Case, list []*rules.Rule, span Span) error {
+// Flag judges the case by a catalogue: it holds pools against advisories, fits the
+// envelope of time to first token and runs the rules. now tells how long they take.
+func Flag(ctx context.Context, c *casestore.Case, list *rules.Catalogue, span Span, now func() time.Time) error {
 	if err := span.keep(ctx, c); err != nil {
+		return err
+	}
+	if err := matchAdvisories(ctx, c, list.Advisories); err != nil {
 		return err
 	}
 	if err := fitEnvelope(ctx, c); err != nil {
 		return err
 	}
-	if err := c.SetFact(ctx, factUncovered, strings.Join(rules.Uncovered(list), ", ")); err != nil {
+	if err := c.SetFact(ctx, factUncovered, strings.Join(rules.Uncovered(list.Rules), ", ")); err != nil {
 		return err
 	}
-	if err := rules.Run(ctx, c, list); err != nil {
+	if err := rules.Run(ctx, c, list, now); err != nil {
 		return err
 	}
 	return clearPairs(ctx, c)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kvforensics/ingest"
 	"kvforensics/internal/casestore"
@@ -42,7 +43,7 @@ func triage(t *testing.T, folder string) (*casestore.Case, ingest.Outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Flag(ctx, c, list, Span{}); err != nil {
+	if err := Flag(ctx, c, list, Span{}, time.Now); err != nil {
 		t.Fatal(err)
 	}
 	return c, outcome

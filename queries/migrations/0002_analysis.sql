@@ -91,7 +91,7 @@ CREATE TABLE pool_advisories (
     pool_id  INTEGER NOT NULL,
     advisory VARCHAR NOT NULL,
     defect   VARCHAR NOT NULL,
-    state    VARCHAR NOT NULL            -- affected, fixed, unverified, unknown version
+    state    VARCHAR NOT NULL            -- affected, fixed, closed by flag, unverified, unknown version, unknown back end
 );
 
 -- Lower envelope of time to first token: an ordinary prompt of n uncached
@@ -111,14 +111,41 @@ CREATE TABLE rule_runs (
     rule     VARCHAR PRIMARY KEY,
     rule_id  VARCHAR NOT NULL,
     title    VARCHAR NOT NULL,
+    subject  VARCHAR NOT NULL,   -- what a hit names: request, node
     defect   VARCHAR NOT NULL,
     family   VARCHAR NOT NULL,   -- the evidence it reads: rules of one family are no independent signs
     level    VARCHAR NOT NULL,   -- the highest level it gives
+    status   VARCHAR NOT NULL,   -- stable, experimental, hypothesis
     digest   VARCHAR NOT NULL,   -- SHA-256 of the rule file
+    settings VARCHAR NOT NULL,   -- values of its parameters
     ran      BOOLEAN NOT NULL,
     why_not  VARCHAR,
     assessed BIGINT NOT NULL,
-    hits     BIGINT NOT NULL
+    not_assessed BIGINT NOT NULL,
+    hits     BIGINT NOT NULL,
+    suppressed BIGINT NOT NULL   -- hits that a site's filter sets aside, not among hits
+);
+
+-- How long each rule took: the one table that differs from run to run.
+CREATE TABLE rule_times (
+    rule     VARCHAR PRIMARY KEY,
+    took_ms  DOUBLE NOT NULL
+);
+
+-- Which level signs that read different evidence come to (rules/levels.yaml).
+CREATE TABLE level_combinations (
+    strongest VARCHAR NOT NULL,
+    families  BIGINT NOT NULL,
+    gives     VARCHAR NOT NULL
+);
+
+-- What rules say of nodes.
+CREATE TABLE node_findings (
+    rule     VARCHAR NOT NULL,
+    node     VARCHAR,
+    rank     BIGINT,
+    found_at TIMESTAMPTZ,        -- NULL: for as long as the evidence lasts
+    reason   VARCHAR NOT NULL
 );
 
 -- Rows that a rule could not assess, by the field that was missing.
@@ -136,7 +163,8 @@ CREATE TABLE hits (
     reason        VARCHAR NOT NULL,
     input_limit   BIGINT,
     ttft_bound_ms DOUBLE,
-    probability   DOUBLE
+    probability   DOUBLE,
+    suppressed    VARCHAR         -- why a site's filter sets it aside; NULL: it does not
 );
 
 CREATE TABLE suspects (
