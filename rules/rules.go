@@ -52,26 +52,26 @@ const (
 
 // Rule is one sign.
 type Rule struct {
-	ID     string `yaml:"id,required"`     // UUID, never reused
-	Name   string `yaml:"name,required"`   // what people type
-	Title  string `yaml:"title,required"`  //
-	Status Status `yaml:"status,required"` // how far it can be relied on
+	ID     string `yaml:"id,required" schema:"pattern=^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$" doc:"UUID, never reused"` // UUID, never reused
+	Name   string `yaml:"name,required" schema:"pattern=^[a-z][a-z0-9_-]*$" doc:"what people type"`                                             // what people type
+	Title  string `yaml:"title,required"`                                                                                                       //
+	Status Status `yaml:"status,required" schema:"enum=stable|experimental|hypothesis" doc:"how far it can be relied on"`                       // how far it can be relied on
 	// Subject is what a hit names: a request, or a node with a time.
-	Subject Subject `yaml:"subject"`
-	Defect  string  `yaml:"defect,required"` // a defect class of domain.md
-	Level   Level   `yaml:"level,required"`  // the highest level the rule gives
+	Subject Subject `yaml:"subject" schema:"enum=request|node" doc:"what a hit names; request where it is left out"`
+	Defect  string  `yaml:"defect,required" schema:"enum=oversize-placeholder|abort-late-write|abort-early-release|offload-slot-reuse|capacity-gap"` // a defect class of domain.md
+	Level   Level   `yaml:"level,required" schema:"enum=context|possible|strong|certain" doc:"the highest level it gives"`                           // the highest level the rule gives
 	// Family names the evidence that the rule reads. Rules of one family are
 	// not independent of each other.
-	Family      string `yaml:"family,required"`
+	Family      string `yaml:"family,required" doc:"the evidence it reads; two rules of one family are one sign"`
 	Description string `yaml:"description,required"`
 	// FalsePositives say what looks like a hit and is none.
 	FalsePositives []string `yaml:"false_positives,required"`
 	References     []string `yaml:"references,required"`
 	Author         string   `yaml:"author,required"`
-	Date           string   `yaml:"date,required"` // of the last change, YYYY-MM-DD
+	Date           string   `yaml:"date,required" schema:"pattern=^[0-9]{4}-[0-9]{2}-[0-9]{2}$"` // of the last change, YYYY-MM-DD
 	// Applies is a predicate over request_facts, or over pools where the subject
 	// is a node: the rows of which the rule speaks.
-	Applies string `yaml:"applies,required"`
+	Applies string `yaml:"applies,required" doc:"predicate over request_facts, or pools for nodes: the rows of which it speaks"`
 	// Needs are expressions over requests without which a row can't be
 	// assessed, each with the name under which it is reported missing.
 	Needs []Need `yaml:"needs,required"`
@@ -84,7 +84,7 @@ type Rule struct {
 	// SQL selects source_id, line, level, reason, input_limit, ttft_bound_ms
 	// and probability of the requests hit, or node, rank, found_at and reason of
 	// the nodes. $name stands for a parameter or constant.
-	SQL string `yaml:"sql,required"`
+	SQL string `yaml:"sql,required" doc:"query that gives the hits; $name stands for a parameter or constant"`
 	// Samples are small bodies of evidence with what the rule must say of them.
 	Samples []Sample `yaml:"samples,required"`
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"errors"
 	"database/sql"
 	"fmt"
 	"strconv"
@@ -75,7 +76,7 @@ func account(ctx context.Context, c Case, list []*Rule, whyNot map[string]string
 				return err
 			}
 		}
-		run := []any{r.Name, r.ID, r.Title, string(r.subject()), r.Defect, r.Family, string(r.Level), string(r.Status), r.Digest, r.settings()}
+		run := []any{r.Name, r.ID, r.Title, string(r.Of()), r.Defect, r.Family, string(r.Level), string(r.Status), r.Digest, r.settings()}
 		why, lacks := whyNot[r.Name]
 		if lacks {
 			// Nothing was assessed, whatever the single rows hold.
@@ -96,7 +97,8 @@ func account(ctx context.Context, c Case, list []*Rule, whyNot map[string]string
 	return c.Replace(ctx, "rule_gaps", gaps)
 }
 
-func (r *Rule) subject() Subject {
+// Of gives what the rule's hits name.
+func (r *Rule) Of() Subject {
 	if r.Subject == "" {
 		return OfRequest
 	}
@@ -223,7 +225,7 @@ func assess(ctx context.Context, c Case, list []*Rule) ([]assessment, error) {
 		var columns []string
 		var into []any
 		for i, r := range list {
-			if r.subject() != subject {
+			if r.Of() != subject {
 				continue
 			}
 			has := "(" + r.Applies + ")"
@@ -255,3 +257,31 @@ func (n Need) condition() string {
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// Plan has the database plan all SQL of the rule without running it.
+func (r *Rule) Plan(ctx context.Context, c Case) error {
+	view := "request_facts"
+	columns := "source_id, line, level, reason, input_limit, ttft_bound_ms, probability"
+	if r.Subject == OfNode {
+		view, columns = "pools", "node, rank, found_at, reason"
+	}
+	var problems []error
+	plan := func(what, statement string) {
+		if err := c.One(ctx, "SELECT count(*) FROM ("+statement+") WHERE false", new(int64)); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	plan("applies", "SELECT 1 FROM "+view+" WHERE "+r.Applies)
+	for _, n := range r.Needs {
+		plan("need "+n.Field, "SELECT 1 FROM "+view+" WHERE coalesce("+n.condition()+", false)")
+	}
+	for _, t := range r.Telemetry {
+		plan("telemetry "+t.What, t.SQL)
+	}
+	query, err := r.Query(ctx, c)
+	if err != nil {
+		return err
+	}
+	plan("sql", "SELECT "+columns+" FROM ("+query+")")
+	return errors.Join(problems...)
+}

@@ -115,7 +115,7 @@ func (a *app) newRoot() *cobra.Command {
 	flags.StringVar(&a.zoneName, "tz", "", "zone of times that carry none, such as Europe/London or UTC")
 	flags.IntVar(&a.threads, "threads", 0, "threads to use; 0: one per core")
 	flags.StringVar(&a.memoryLimit, "memory-limit", "", "memory for the database (default 1GB)")
-	root.AddCommand(a.newTriage(), a.newIngest(), a.newFlag(), a.newPair(), a.newExposure(), a.newControls(), a.newQuery(), a.newEvaluate(), a.newSample())
+	root.AddCommand(a.newTriage(), a.newIngest(), a.newFlag(), a.newPair(), a.newExposure(), a.newControls(), a.newRules(), a.newQuery(), a.newEvaluate(), a.newSample())
 	return root
 }
 

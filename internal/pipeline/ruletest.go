@@ -148,3 +148,20 @@ func ordinary(i int) string {
 	}
 	return string(line) + "\n"
 }
+
+// LintRules tells whether the SQL of rules can be run, by having it planned over
+// an empty case.
+func LintRules(ctx context.Context, list []*rules.Rule, dir string, now time.Time) (err error) {
+	c, err := casestore.Create(ctx, filepath.Join(dir, "lint"), casestore.Options{Command: "rules lint", Threads: 1, Now: now})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var problems []error
+	for _, r := range list {
+		if err := r.Plan(ctx, c); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", r.File, err))
+		}
+	}
+	return errors.Join(problems...)
+}
