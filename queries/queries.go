@@ -67,6 +67,15 @@ func Find(name string) (Named, bool) {
 	return Named{}, false
 }
 
+// MustFind gives the named query called name, which the program itself asks for.
+func MustFind(name string) Named {
+	q, ok := Find(name)
+	if !ok {
+		panic("no query " + name)
+	}
+	return q
+}
+
 func names(dir string) []string {
 	entries, err := fs.ReadDir(files, dir)
 	if err != nil {

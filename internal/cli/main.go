@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"kvforensics/internal/casestore"
 	"kvforensics/internal/output"
+	"kvforensics/internal/pipeline"
 )
 
 // Exit codes (contract.md).
@@ -103,7 +103,7 @@ func (a *app) newRoot() *cobra.Command {
 		Long:          "Kvforensics reads logs of an LLM inference platform into a case, measures KV pools,\nand finds requests whose answer may rest on another request's KV pages." + "\n" + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
+		Version:       pipeline.Version(),
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -115,16 +115,8 @@ func (a *app) newRoot() *cobra.Command {
 	flags.StringVar(&a.zoneName, "tz", "", "zone of times that carry none, such as Europe/London or UTC")
 	flags.IntVar(&a.threads, "threads", 0, "threads to use; 0: one per core")
 	flags.StringVar(&a.memoryLimit, "memory-limit", "", "memory for the database (default 1GB)")
-	root.AddCommand(a.newTriage(), a.newIngest(), a.newFlag(), a.newPair(), a.newExposure(), a.newControls(), a.newRules(), a.newQuery(), a.newEvaluate(), a.newSample())
+	root.AddCommand(a.newTriage(), a.newIngest(), a.newFlag(), a.newPair(), a.newExposure(), a.newControls(), a.newRules(), a.newQuery(), a.newDiff(), a.newEvaluate(), a.newSample())
 	return root
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }
 
 // exitCode reports err, if any, and gives the process's exit code.

@@ -143,6 +143,12 @@ func (p page) suspects(s pipeline.Summary) {
 		defects = append(defects, fmt.Sprintf("%s: %d %s", d.Defect, d.Requests, d.Level))
 	}
 	p.list("", defects, "suspects")
+	if s.Suppressed > 0 {
+		p.line("set aside", "%d hits by site filters: they raise no level (kvforensics query rules)", s.Suppressed)
+	}
+	if s.Findings > 0 {
+		p.line("nodes", "%d findings about versions, pools and checks (kvforensics query findings)", s.Findings)
+	}
 	r := s.Recipients
 	p.line("recipients", "%d – %.1f – %d (floor – best – ceiling)%s", r.Floor, r.Best, r.Ceiling, uncounted(s.Uncovered))
 	p.line("", "floor: certain; best: certain and strong by probability; ceiling: all suspects and %d rows not assessed", r.Blind)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"kvforensics/internal/exposure"
 	"kvforensics/internal/output"
 	"kvforensics/internal/pipeline"
+	"kvforensics/queries"
 	"kvforensics/rules"
 )
 
@@ -195,6 +197,9 @@ func (a *app) newFlag() *cobra.Command {
 			if err := a.flag(cmd.Context(), c, analysis); err != nil {
 				return err
 			}
+			if err := a.accountForRules(cmd.Context(), c); err != nil {
+				return err
+			}
 			return a.conclude(cmd.Context(), c, failOn)
 		},
 	}
@@ -214,6 +219,23 @@ func (a *app) flag(ctx context.Context, c *casestore.Case, f analysisFlags) erro
 		return err
 	}
 	return pipeline.Flag(ctx, c, list, span, a.now)
+}
+
+// accountForRules prints what became of each rule, one line each.
+func (a *app) accountForRules(ctx context.Context, c *casestore.Case) (err error) {
+	if a.quiet {
+		return nil
+	}
+	t, err := c.Table(ctx, "SELECT rule, level, assessed, not_assessed, hits, suppressed, took_ms, why FROM ("+queries.MustFind("rules").SQL+")")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := a.write("", output.Table, columnsOf(t), typedRows{t}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout)
+	return err
 }
 
 // conclude prints the summary and gives the outcome of the command.

@@ -146,7 +146,7 @@ func recall(ctx context.Context, copied *casestore.Case, list *rules.Catalogue) 
 	}{
 		{"oversize-placeholder", "EXISTS (FROM flagged f WHERE f.source_id = g.source_id AND f.line = g.line AND f.defect = 'oversize-placeholder')",
 			"found by size and latency alone: nothing was put into engine logs", -1000},
-		{"abort-late-write", "EXISTS (FROM hits h JOIN rule_runs r USING (rule) WHERE h.source_id = g.source_id AND h.line = g.line AND r.defect = 'abort-late-write')",
+		{"abort-late-write", "EXISTS (FROM hits h JOIN rule_runs r USING (rule) WHERE h.source_id = g.source_id AND h.line = g.line AND r.defect = 'abort-late-write' AND r.level <> 'context')",
 			"aborts that were recognised; whether one harmed anybody only the replay tells (docs/accuracy.md)", -2000},
 		{"abort-early-release", "EXISTS (FROM flagged f WHERE f.source_id = g.source_id AND f.line = g.line AND f.defect = 'abort-early-release')",
 			"with the line in the prefill node's log", -3000},

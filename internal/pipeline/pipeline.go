@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ const (
 	factSince        = "since"
 	factUntil        = "until"
 	factUncovered    = "defects without a rule"
+	factVersion      = "flagged by version"
 )
 
 // Ingest reads evidence into the case and derives joins, places and pools
@@ -301,10 +303,22 @@ func (s Span) keep(ctx context.Context, c *casestore.Case) error {
 	return nil
 }
 
+// Version gives the program's version.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
 // Flag judges the case by a catalogue: it holds pools against advisories, fits the
 // envelope of time to first token and runs the rules. now tells how long they take.
 func Flag(ctx context.Context, c *casestore.Case, list *rules.Catalogue, span Span, now func() time.Time) error {
 	if err := span.keep(ctx, c); err != nil {
+		return err
+	}
+	if err := c.SetFact(ctx, factVersion, Version()); err != nil {
 		return err
 	}
 	if err := matchAdvisories(ctx, c, list.Advisories); err != nil {

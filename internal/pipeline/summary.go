@@ -25,6 +25,8 @@ type Summary struct {
 	Controls    []Control  // of which there is something to tell
 	Gaps        []Gap
 	Uncovered   string // defect classes for which no rule looks
+	Suppressed  int64  // hits that a site's filters set aside
+	Findings    int64  // what rules say of nodes
 	Unplaced    int64  // gateway records without a place in time
 	Repeated    int64  // gateway records left out as repetitions
 }
@@ -194,7 +196,7 @@ func (s *Summary) readLevels(ctx context.Context, c *casestore.Case) error {
 	if err != nil {
 		return err
 	}
-	return c.One(ctx, "SELECT count(DISTINCT (source_id, line)) FROM hits WHERE level = 'context'", &s.Refused)
+	return c.One(ctx, "SELECT count(*) FROM hits WHERE rule = 'oversize-refused' AND suppressed IS NULL", &s.Refused)
 }
 
 func (s *Summary) readTenants(ctx context.Context, c *casestore.Case) error {
@@ -239,6 +241,12 @@ func (s *Summary) readControls(ctx context.Context, c *casestore.Case) error {
 
 func (s *Summary) readGaps(ctx context.Context, c *casestore.Case) (err error) {
 	if s.Uncovered, err = c.Fact(ctx, factUncovered); err != nil {
+		return err
+	}
+	if err := c.One(ctx, "SELECT count(*) FROM node_findings", &s.Findings); err != nil {
+		return err
+	}
+	if err := c.One(ctx, "SELECT coalesce(sum(suppressed), 0)::BIGINT FROM rule_runs", &s.Suppressed); err != nil {
 		return err
 	}
 	return c.Select(ctx, `SELECT r.rule, g.field, g.rows_lacking, r.ran FROM rule_runs r JOIN rule_gaps g USING (rule)

@@ -1,5 +1,6 @@
 -- Requests by which KV may have come into pages that were not theirs: aborts in
--- flight and offloaded prompts. landed is when the prefill node gave up, its
+-- flight and offloaded prompts. A rule that may give more than the context which
+-- its hits have leaves the rest to the replay. landed is when the prefill node gave up, its
 -- writes over, if its log says.
 WITH gave_up AS (
     SELECT bootstrap_room, max(logged_at) AS at FROM engine_events
@@ -11,6 +12,6 @@ SELECT x.defect, h.source_id, h.line, any_value(h.rule ORDER BY h.rule), max(h.p
        any_value(epoch_us(g.at))
 FROM hits h JOIN rule_runs x USING (rule) JOIN requests r USING (source_id, line)
 LEFT JOIN gave_up g ON g.bootstrap_room = r.bootstrap_room
-WHERE h.level = 'context' AND x.defect IN ('abort-late-write', 'offload-slot-reuse')
+WHERE h.level = 'context' AND x.level <> 'context' AND h.suppressed IS NULL AND x.defect IN ('abort-late-write', 'offload-slot-reuse')
 GROUP BY x.defect, h.source_id, h.line
 ORDER BY x.defect, h.source_id, h.line
