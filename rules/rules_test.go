@@ -1,10 +1,15 @@
 package rules
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"kvforensics/internal/evidence"
+	"kvforensics/internal/strictyaml"
 )
 
 func TestBuiltinRulesAreRead(t *testing.T) {
@@ -111,5 +116,56 @@ func TestAdvisoryStates(t *testing.T) {
 	}
 	if m := MatchAll([]evidence.Pool{{Engine: "vllm", EngineVersion: "0.5.18"}}, list); len(m) != 0 {
 		t.Errorf("another engine matched: %+v", m)
+	}
+}
+
+// The published schema is that of the rules that are read.
+func TestSchemaIsPublished(t *testing.T) {
+	want, err := strictyaml.Schema("kvforensics rule", Rule{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../docs/rule.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("docs/rule.schema.json is out of date: kvforensics rules schema > docs/rule.schema.json")
+	}
+}
+
+func TestCatalogueChoosesAndSets(t *testing.T) {
+	c, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Choose([]string{"oversize-answered", "implausible-ttft"}, []string{"oversize-answered"}); err != nil || len(c.Rules) != 1 || c.Rules[0].Name != "implausible-ttft" {
+		t.Errorf("%v, %d rules", err, len(c.Rules))
+	}
+	if err := c.Set("implausible-ttft", "margin", 0.25); err != nil || !strings.Contains(c.Rules[0].settings(), "margin=0.25") {
+		t.Errorf("%v, %s", err, c.Rules[0].settings())
+	}
+	for _, err := range []error{c.Choose([]string{"absent"}, nil), c.Set("absent", "margin", 1), c.Set("implausible-ttft", "absent", 1)} {
+		if err == nil {
+			t.Error("what is absent was taken")
+		}
+	}
+}
+
+func TestTwoRulesOfOneNameAreRefused(t *testing.T) {
+	c, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i, change := range [][2]string{{"name: a-rule", "name: oversize-answered"}, {"5f0c1f3a-7d0e-4f0b-9a43-0e0a5c1f7bff", "5f0c1f3a-7d0e-4f0b-9a43-0e0a5c1f7b01"}} {
+		file := filepath.Join(dir, fmt.Sprint(i, ".yaml"))
+		if err := os.WriteFile(file, []byte(strings.Replace(goodRule, change[0], change[1], 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Add(file); err == nil {
+			t.Errorf("%s was taken", change[1])
+		}
+		c.Rules = slices.DeleteFunc(c.Rules, func(r *Rule) bool { return r.File == file })
 	}
 }

@@ -2,9 +2,10 @@ package rules
 
 import (
 	"context"
-	"errors"
 	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 // Case is what running rules needs of a case.
 type Case interface {
 	One(ctx context.Context, query string, into ...any) error
+	Select(ctx context.Context, query string, each func(scan func(into ...any) error) error, args ...any) error
 	Replace(ctx context.Context, table string, rows [][]any) error
 	InTransaction(ctx context.Context, do func(exec func(statement string, args ...any) error) error) error
 	Step(ctx context.Context, name string) error
@@ -217,36 +219,90 @@ type assessment struct {
 	lacking  []int64 // by need: rows that lack it and nothing before it
 }
 
-// assess counts, in one scan for all rules of a subject, the rows that each rule
-// could assess and those that lacked something.
+// assess counts the rows that each rule could assess and those that lacked
+// something. One scan for all rules of a subject tells how many rows meet which
+// conditions: rules share most of theirs.
 func assess(ctx context.Context, c Case, list []*Rule) ([]assessment, error) {
 	counts := make([]assessment, len(list))
 	for subject, view := range map[Subject]string{OfRequest: "request_facts", OfNode: "pools"} {
-		var columns []string
-		var into []any
+		var conditions conditions
 		for i, r := range list {
-			if r.Of() != subject {
-				continue
+			if r.Of() == subject {
+				counts[i].lacking = make([]int64, len(r.Needs))
+				conditions.add(r.Applies)
+				for _, n := range r.Needs {
+					conditions.add(n.condition())
+				}
 			}
-			has := "(" + r.Applies + ")"
-			n := &counts[i]
-			n.lacking = make([]int64, len(r.Needs))
-			for k, need := range r.Needs {
-				columns = append(columns, fmt.Sprintf("count(*) FILTER (%s AND NOT coalesce(%s, false))", has, need.condition()))
-				into = append(into, &n.lacking[k])
-				has += " AND coalesce(" + need.condition() + ", false)"
-			}
-			columns = append(columns, fmt.Sprintf("count(*) FILTER (%s)", has))
-			into = append(into, &n.assessed)
 		}
-		if len(columns) == 0 {
+		if len(conditions) == 0 {
 			continue
 		}
-		if err := c.One(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+view, into...); err != nil {
+		err := c.Select(ctx, "SELECT count(*), "+conditions.words()+" FROM "+view+" GROUP BY ALL", func(scan func(...any) error) error {
+			var rows int64
+			met := make([]int64, (len(conditions)-1)/wordBits+1)
+			into := []any{&rows}
+			for i := range met {
+				into = append(into, &met[i])
+			}
+			if err := scan(into...); err != nil {
+				return err
+			}
+			for i, r := range list {
+				if r.Of() == subject {
+					counts[i].take(r, conditions, met, rows)
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return nil, fmt.Errorf("count rows that rules can assess: %w", err)
 		}
 	}
 	return counts, nil
+}
+
+// take adds rows that meet the conditions marked in met.
+func (a *assessment) take(r *Rule, list conditions, met []int64, rows int64) {
+	if !list.met(r.Applies, met) {
+		return
+	}
+	for k, n := range r.Needs {
+		if !list.met(n.condition(), met) {
+			a.lacking[k] += rows
+			return
+		}
+	}
+	a.assessed += rows
+}
+
+// conditions are predicates over rows, each once.
+type conditions []string
+
+func (l *conditions) add(condition string) {
+	if !slices.Contains(*l, condition) {
+		*l = append(*l, condition)
+	}
+}
+
+const wordBits = 60
+
+// words are expressions that tell which conditions a row meets, one bit each.
+func (l conditions) words() string {
+	var words []string
+	for block := range slices.Chunk(l, wordBits) {
+		var bits []string
+		for i, condition := range block {
+			bits = append(bits, fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", condition, int64(1)<<i))
+		}
+		words = append(words, "("+strings.Join(bits, " | ")+")::BIGINT")
+	}
+	return strings.Join(words, ", ")
+}
+
+func (l conditions) met(condition string, words []int64) bool {
+	i := slices.Index(l, condition)
+	return words[i/wordBits]>>(i%wordBits)&1 == 1
 }
 
 func (n Need) condition() string {

@@ -205,6 +205,24 @@ func BenchmarkFlag(b *testing.B) {
 			}
 		}
 	})
+	b.Run("catalogue", func(b *testing.B) {
+		for range b.N {
+			if err := rules.Run(ctx, c, all, time.Now); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("plain-scan", func(b *testing.B) {
+		for range b.N {
+			// What the catalogue reads, each value looked at once.
+			var sum uint64
+			if err := c.One(ctx, `SELECT bit_xor(hash(request_id, tenant_id, received_at, model, prefill_node, prefill_rank, decode_node, decode_rank, bootstrap_room,
+				prompt_tokens, cached_tokens, completion_tokens, ttft_ms, e2e_ms, first_token_at, finished_at, aborted_at, http_status, finish_reason,
+				api_key_id, retry_of, extra)) FROM gateway_records`, &sum); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("flag", func(b *testing.B) {
 		for range b.N {
 			if err := Flag(ctx, c, all, Span{}, time.Now); err != nil {

@@ -39,8 +39,6 @@ const (
 	factIncidentPath = "incident.yaml path"
 	factDerivedFor   = "derived for"
 	factZone         = "zone"
-	factSince        = "since"
-	factUntil        = "until"
 	factUncovered    = "defects without a rule"
 	factVersion      = "flagged by version"
 )
@@ -290,15 +288,19 @@ type Span struct {
 	Since, Until evidence.Opt[evidence.Micros]
 }
 
+// keep makes the span that of the view request_facts.
 func (s Span) keep(ctx context.Context, c *casestore.Case) error {
-	for name, at := range map[string]evidence.Opt[evidence.Micros]{factSince: s.Since, factUntil: s.Until} {
-		text := ""
-		if at.Known {
-			text = at.V.Time().Format(time.RFC3339Nano)
+	view := "CREATE OR REPLACE VIEW request_facts AS FROM all_facts WHERE true"
+	for _, bound := range []struct {
+		compare string
+		at      evidence.Opt[evidence.Micros]
+	}{{">=", s.Since}, {"<", s.Until}} {
+		if bound.at.Known {
+			view += fmt.Sprintf(" AND (received_at IS NULL OR received_at %s TIMESTAMPTZ '%s')", bound.compare, bound.at.V.Time().Format("2006-01-02 15:04:05.999999Z07:00"))
 		}
-		if err := c.SetFact(ctx, name, text); err != nil {
-			return err
-		}
+	}
+	if err := c.InTransaction(ctx, func(exec func(string, ...any) error) error { return exec(view) }); err != nil {
+		return fmt.Errorf("bound the analysis: %w", err)
 	}
 	return nil
 }
