@@ -1,11 +1,14 @@
 -- What rules and analysts read.
 
--- Engine events with their node and, where the clock is known, their instant.
+-- Engine events with their node and, where the clock is known, their instant. A
+-- fixed offset is added as a number: the calendar of a zone costs twenty times as
+-- much.
 CREATE VIEW engine_events AS
 SELECT r.*, p.node,
        coalesce(r.stated_at,
-                CASE WHEN p.zone IS NOT NULL THEN timezone(p.zone, r.local_at)
-                     WHEN p.offset_s IS NOT NULL THEN timezone('UTC', r.local_at - to_seconds(p.offset_s)) END) AS logged_at
+                CASE WHEN p.zone IN ('UTC', 'Etc/UTC', 'GMT') THEN make_timestamptz(epoch_us(r.local_at))
+                     WHEN p.zone IS NOT NULL THEN timezone(p.zone, r.local_at)
+                     WHEN p.offset_s IS NOT NULL THEN make_timestamptz(epoch_us(r.local_at) - p.offset_s * 1000000) END) AS logged_at
 FROM engine_records r LEFT JOIN placements p USING (source_id);
 
 -- One row per request, from three sides that exclude each other, so that a
