@@ -88,7 +88,7 @@ func measured(t *testing.T, cfg sim.Config) score.Report {
 
 // pooled are the sums of a cell's incidents for one defect.
 type pooled struct {
-	suspects, found, flagged, caught          int // true, of them flagged; flagged, of them true
+	suspects, found, flagged                  int // true, of them flagged; flagged
 	pairs, hits, named                        int
 	brier, log                                float64
 	tenants, within                           int

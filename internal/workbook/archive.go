@@ -60,8 +60,9 @@ func (a *archive) Close() error {
 			return err
 		}
 		w, err := z.CreateRaw(&zip.FileHeader{
-			Name:               m.name,
-			Method:             zip.Deflate,
+			Name:   m.name,
+			Method: zip.Deflate,
+			//lint:ignore SA1019 CreateRaw writes this field and looks at no other
 			ModifiedDate:       memberDate,
 			CRC32:              m.sum,
 			CompressedSize64:   uint64(m.packed.Len()),
