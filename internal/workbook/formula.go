@@ -12,7 +12,7 @@ import (
 var (
 	number    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?`)
 	quotation = regexp.MustCompile(`^"([^"]|"")*"`)
-	function  = regexp.MustCompile(`^(SUM|MAX|IF)\(`)
+	function  = regexp.MustCompile(`^(SUM|MAX|IF|COUNT)\(`)
 	operator  = regexp.MustCompile(`^(<=|>=|<>|[-+*/^=<>])`)
 	reference = regexp.MustCompile(`^([\pL_][\pL\pN_]*!|'[\pL\pN &_()-]+'!)?` +
 		`(\$?[A-Z]{1,3}\$?[1-9][0-9]*(:\$?[A-Z]{1,3}\$?[1-9][0-9]*)?|\$[1-9][0-9]*:\$[1-9][0-9]*)`)

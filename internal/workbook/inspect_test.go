@@ -110,7 +110,7 @@ func TestInspectRefusesBombs(t *testing.T) {
 		if err := inspect(bomb); err == nil || !strings.Contains(err.Error(), "unpacks to more than") {
 			t.Errorf("limits %+v: %v", limit, err)
 		}
-		if _, err := Search(bytes.NewReader(bomb), int64(len(bomb)), []string{"x"}); err == nil {
+		if _, err := NewMatcher([]string{"x"}).Search(bytes.NewReader(bomb), int64(len(bomb))); err == nil {
 			t.Errorf("limits %+v: searched", limit)
 		}
 	}

@@ -9,11 +9,6 @@ import (
 // Hit is a needle that was found, and where.
 type Hit struct{ Part, Needle string }
 
-// Search looks for needles in a finished workbook, as [Matcher.Search] does.
-func Search(r io.ReaderAt, size int64, needles []string) ([]Hit, error) {
-	return NewMatcher(needles).Search(r, size)
-}
-
 // Search looks into every part of a finished workbook, whatever its kind: at
 // its bytes, at its text with entities decoded, and at that without the tags.
 // It looks at the names of the parts too. Each needle is named once for each
@@ -37,9 +32,6 @@ func (m *Matcher) Search(r io.ReaderAt, size int64) ([]Hit, error) {
 	}
 	return hits, nil
 }
-
-// SearchArchive is [Matcher.Search] of m.
-func SearchArchive(r io.ReaderAt, size int64, m *Matcher) ([]Hit, error) { return m.Search(r, size) }
 
 // SearchBytes looks for needles in a plain file: Markdown, HTML, CSV or JSON. It
 // looks at the bytes, and through the ways of writing a character that these

@@ -48,7 +48,7 @@ func TestSearchLooksEverywhere(t *testing.T) {
 		"\u212Avforensics":     "docProps/app.xml", // the sign for kelvin is a K
 		"Please choose one of": "xl/worksheets/sheet2.xml",
 	} {
-		hits, err := Search(bytes.NewReader(b), int64(len(b)), []string{"", "unrelated", needle})
+		hits, err := NewMatcher([]string{"", "unrelated", needle}).Search(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,7 @@ func TestSpelledCharactersStayText(t *testing.T) {
 		if got, _ := reopen(t, b).GetCellValue("Data", "A4"); got != want {
 			t.Errorf("%q reads as %q, want %q", s, got, want)
 		}
-		hits, err := SearchArchive(bytes.NewReader(b), int64(len(b)), NewMatcher([]string{s}))
+		hits, err := NewMatcher([]string{s}).Search(bytes.NewReader(b), int64(len(b)))
 		if err != nil || len(hits) == 0 {
 			t.Errorf("%q is not found: %v", s, err)
 		}

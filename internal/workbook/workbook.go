@@ -11,7 +11,7 @@
 // text, whatever it begins with, and what would not be seen is made visible.
 // [CSVCell] does the same for CSV.
 //
-// [Inspect] and [Search] take finished bytes and trust none of the above.
+// [Inspect] and [Matcher.Search] take finished bytes and trust none of the above.
 package workbook
 
 import "time"

@@ -56,15 +56,21 @@ func (f Facts) risk(group Group, m Matrix) groupRisk {
 	if why := group.sensitivity(); why != "" {
 		g.raise(RiskLikely, why+", and disclosure is not ruled out")
 	}
-	if f.Exposure.State == Confirmed {
-		if group.Severity != NoHarm && group.Severity != MinorHarm {
-			g.raise(RiskLikely, "disclosure is confirmed, and the harm may be more than minor")
+	// What is not ruled out is judged as if it had happened (section 5.4).
+	state := "disclosure is confirmed"
+	if f.Exposure.State == NotRuledOut {
+		if !known(group.Severity) {
+			return g // the range already holds every harm
 		}
-		if why := f.Recipients.distrust(); why != "" {
-			g.raise(RiskLikely, "disclosure is confirmed, and "+why)
-		} else {
-			g.workf("every recipient is trusted on the grounds stated")
-		}
+		state = "disclosure is not ruled out"
+	}
+	if group.Severity != NoHarm && group.Severity != MinorHarm {
+		g.raise(RiskLikely, state+", and the harm may be more than minor")
+	}
+	if why := f.Recipients.distrust(); why != "" && group.Severity != NoHarm {
+		g.raise(RiskLikely, state+", and "+why)
+	} else if why == "" {
+		g.workf("every recipient is trusted on the grounds stated")
 	}
 	return g
 }

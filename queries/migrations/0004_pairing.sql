@@ -131,3 +131,16 @@ CREATE TABLE controls (
 ALTER TABLE suspects RENAME TO flagged;
 CREATE TABLE crossed AS FROM flagged LIMIT 0;
 CREATE VIEW suspects AS FROM flagged UNION ALL FROM crossed ANTI JOIN flagged USING (source_id, line, defect);
+
+-- Who was told what, when, and what was decided: rows are added, never changed.
+CREATE TABLE notices (
+    number      INTEGER PRIMARY KEY,
+    tenant_id   VARCHAR NOT NULL,
+    kind        VARCHAR NOT NULL,     -- sent, received, tenant aware, regulator told, people told, decision, note
+    at          TIMESTAMPTZ NOT NULL,
+    who         VARCHAR NOT NULL,
+    channel     VARCHAR NOT NULL,
+    reference   VARCHAR NOT NULL,     -- a message id, a case number
+    note        VARCHAR NOT NULL,     -- for a late step: why
+    recorded_at TIMESTAMPTZ NOT NULL
+);
