@@ -37,8 +37,8 @@ var mayImport = map[string][]string{
 	"notify/assess":       {"internal/evidence", "internal/strictyaml"},
 	"internal/sim":        {"internal/evidence"},
 	"internal/score":      {},
-	"internal/pipeline":   {"ingest", "rules", "pairing", "queries", "internal/estimate", "internal/exposure", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure", "internal/score"},
-	"internal/cli":        {"ingest", "rules", "pairing", "queries", "internal/exposure", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/score", "internal/sim", "internal/strictyaml"},
+	"internal/pipeline":   {"ingest", "rules", "pairing", "notify", "notify/assess", "queries", "internal/estimate", "internal/exposure", "internal/casestore", "internal/evidence", "internal/incident", "internal/measure", "internal/score"},
+	"internal/cli":        {"ingest", "rules", "pairing", "notify", "notify/assess", "queries", "internal/exposure", "internal/casestore", "internal/evidence", "internal/output", "internal/pipeline", "internal/score", "internal/sim", "internal/strictyaml"},
 }
 
 // doors names the packages through which a heavy library may be reached.
@@ -49,6 +49,7 @@ var doors = map[string][]string{
 	"go.yaml.in/":                 {"internal/strictyaml"},
 	"gonum.org/":                  {"internal/estimate"},
 	"github.com/xuri/":            {"internal/workbook"},
+	"github.com/yuin/":            {"notify"},
 	"net/http":                    {},
 	"net":                         {},
 }

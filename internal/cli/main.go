@@ -29,13 +29,14 @@ const (
 	exitSuspects    = 4
 	exitNoCase      = 10
 	exitInUse       = 11
+	exitIntegrity   = 12
 	exitInterrupted = 130
 )
 
 const exitHelp = `
 Exit codes: 0 done, 1 error, 2 usage, 3 done but part of the input was rejected
 or unread, 4 suspects at or above --fail-on, 10 no such case, 11 case in use,
-130 interrupted.`
+12 integrity check failed, 130 interrupted.`
 
 // Outcomes that are no errors but have exit codes of their own.
 var (
@@ -46,6 +47,9 @@ var (
 
 // usageError marks errors that the way of calling caused.
 type usageError struct{ error }
+
+// integrityError marks what was found changed, missing or added.
+type integrityError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
@@ -115,7 +119,7 @@ func (a *app) newRoot() *cobra.Command {
 	flags.StringVar(&a.zoneName, "tz", "", "zone of times that carry none, such as Europe/London or UTC")
 	flags.IntVar(&a.threads, "threads", 0, "threads to use; 0: one per core")
 	flags.StringVar(&a.memoryLimit, "memory-limit", "", "memory for the database (default 1GB)")
-	root.AddCommand(a.newTriage(), a.newIngest(), a.newFlag(), a.newPair(), a.newExposure(), a.newControls(), a.newRules(), a.newQuery(), a.newDiff(), a.newEvaluate(), a.newSample())
+	root.AddCommand(a.newTriage(), a.newIngest(), a.newFlag(), a.newPair(), a.newExposure(), a.newControls(), a.newRules(), a.newQuery(), a.newDiff(), a.newNotify(), a.newEvaluate(), a.newSample())
 	return root
 }
 
@@ -138,7 +142,10 @@ func (a *app) exitCode(err error) int {
 		fmt.Fprintf(a.stderr, "kvforensics: hint: %s\n", hinted.hint)
 	}
 	var usage usageError
+	var integrity integrityError
 	switch {
+	case errors.As(err, &integrity):
+		return exitIntegrity
 	case errors.Is(err, errSignal):
 		return exitInterrupted
 	case errors.Is(err, casestore.ErrNoCase):

@@ -46,6 +46,16 @@ func (m *meter) show(p ingest.Progress) {
 		size(p.Done), size(p.Total), p.Records, float64(p.Records)/max(elapsed, 0.001), left)
 }
 
+// packs draws how many packs are made.
+func (m *meter) packs(done, total int) {
+	now := m.now()
+	if m.w == nil || now.Sub(m.drawn) < 100*time.Millisecond {
+		return
+	}
+	m.drawn = now
+	fmt.Fprintf(m.w, "\r\x1b[K%d of %d packs", done, total)
+}
+
 func (m *meter) clear() {
 	if m.w != nil && !m.drawn.IsZero() {
 		fmt.Fprint(m.w, "\r\x1b[K")

@@ -22,7 +22,7 @@ func (s *sheet) chart(at place, c Chart) error {
 	for _, w := range s.widths {
 		width += w
 	}
-	title := excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: visible(c.Title)}}}
+	title := excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: Visible(c.Title)}}}
 	return s.file.AddChart(s.name, address(1, at.row), &excelize.Chart{
 		Type:      excelize.Col,
 		Series:    []excelize.ChartSeries{*series},

@@ -28,7 +28,7 @@ func NewMatcher(needles []string) *Matcher {
 	var owners []int32
 	for i, needle := range needles {
 		given := map[string]bool{"": true}
-		for _, form := range []string{needle, visible(needle), literal(visible(needle)), CSVCell(needle)} {
+		for _, form := range []string{needle, Visible(needle), literal(Visible(needle)), CSVCell(needle)} {
 			if pattern := fold(form); !given[pattern] {
 				given[pattern] = true
 				patterns, owners = append(patterns, []byte(pattern)), append(owners, int32(i))

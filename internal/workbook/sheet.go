@@ -25,6 +25,7 @@ type sheet struct {
 	stream *excelize.StreamWriter
 	cells  []excelize.Cell // of the row in hand
 	values []any           // pointers to the cells
+	lines  float64         // that the row in hand takes
 }
 
 func (s *sheet) write() error {
@@ -147,15 +148,24 @@ func (s *sheet) head() error {
 	return nil
 }
 
-// line writes text over the sheet's width. Programs find the height of a row
-// themselves, but not where cells are merged: lineHeight, if any, is that of one
-// line of it.
-func (s *sheet) line(row int, text string, part part, lineHeight float64) error {
+// linesOf gives how many lines a text takes in so many characters of an ordinary
+// width, with some room as fonts differ.
+func linesOf(text string, width float64) (lines float64) {
+	for part := range strings.Lines(text) {
+		lines += math.Ceil(1.15 * float64(1+utf8.RuneCountInString(part)) / max(width, 1))
+	}
+	return max(lines, 1)
+}
+
+// line writes text over the sheet's width: merged, where height, that of one
+// line, is given.
+func (s *sheet) line(row int, text string, part part, height float64) error {
 	s.start(1)
 	if err := s.text(1, row, text, look{part: part}); err != nil {
 		return err
 	}
-	if lineHeight == 0 {
+	if height == 0 {
+		s.lines = 1
 		return s.flush(row)
 	}
 	if len(s.widths) > 1 {
@@ -167,12 +177,7 @@ func (s *sheet) line(row int, text string, part part, lineHeight float64) error 
 	for _, w := range s.widths {
 		width += w
 	}
-	lines := 0.0
-	for part := range strings.Lines(text) {
-		lines += math.Ceil(float64(1+utf8.RuneCountInString(part)) / width)
-	}
-	height := min(max(1, lines)*lineHeight, excelize.MaxRowHeight)
-	return s.flush(row, excelize.RowOpts{Height: height})
+	return s.flush(row, excelize.RowOpts{Height: min(linesOf(text, width)*height, excelize.MaxRowHeight)})
 }
 
 func (s *sheet) form(at place, f Form) error {
@@ -238,13 +243,21 @@ func (s *sheet) start(columns int) {
 	for len(s.cells) < columns {
 		s.cells = append(s.cells, excelize.Cell{})
 	}
-	s.values = s.values[:0]
+	s.values, s.lines = s.values[:0], 1
 	for i := range columns {
 		s.values = append(s.values, &s.cells[i])
 	}
 }
 
+// lineHeight is that of one line of a row, in points.
+const lineHeight = 15
+
+// flush writes the row in hand. Not every program finds the height that wrapped
+// text needs.
 func (s *sheet) flush(row int, opts ...excelize.RowOpts) error {
+	if len(opts) == 0 && s.lines > 1 {
+		opts = []excelize.RowOpts{{Height: min(s.lines*lineHeight, excelize.MaxRowHeight)}}
+	}
 	return s.stream.SetRow(address(1, row), s.values, opts...)
 }
 
@@ -268,7 +281,7 @@ func (s *sheet) cell(col, row int, c Cell, f Field) error {
 
 // text is the only way by which text gets into a cell.
 func (s *sheet) text(col, row int, text string, l look) error {
-	text, cut := fit(literal(visible(text)))
+	text, cut := fit(literal(Visible(text)))
 	if cut {
 		s.report.Cut = append(s.report.Cut, s.name+"!"+address(col, row))
 	}
@@ -276,6 +289,9 @@ func (s *sheet) text(col, row int, text string, l look) error {
 		return s.set(col, nil, "", l)
 	}
 	l.quoted = startsFormula(text)
+	if col <= len(s.widths) && l.part != section {
+		s.lines = max(s.lines, linesOf(text, s.widths[col-1]))
+	}
 	return s.set(col, text, "", l)
 }
 

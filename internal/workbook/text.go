@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// visible makes text fit for XML and shows what would not be seen: what XML
+// Visible makes text fit for XML and shows what would not be seen: what XML
 // forbids and what is not UTF-8 becomes U+FFFD, what turns the direction of
 // text or steers a terminal becomes its number, ⟦U+202E⟧.
-func visible(s string) string {
+func Visible(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return forbidden(r) || steers(r) }) {
 		return s
 	}
@@ -110,7 +110,7 @@ func startsFormula(s string) bool {
 // and do not see the quotes.
 func CSVCell(s string) string {
 	var b strings.Builder
-	s = visible(s)
+	s = Visible(s)
 	if s != "" && strings.ContainsRune("\t\r\n", rune(s[0])) {
 		b.WriteByte('\'')
 	}

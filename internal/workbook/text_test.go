@@ -51,12 +51,12 @@ func FuzzText(f *testing.F) {
 	f.Add(strings.Repeat("😀", 17_000))
 	f.Add("\uFEFF\u2028\U000E0041")
 	f.Fuzz(func(t *testing.T, s string) {
-		seen := visible(s)
+		seen := Visible(s)
 		if !utf8.ValidString(seen) || strings.ContainsFunc(seen, func(r rune) bool { return forbidden(r) || steers(r) }) {
-			t.Errorf("visible(%q) = %q", s, seen)
+			t.Errorf("Visible(%q) = %q", s, seen)
 		}
-		if again := visible(seen); again != seen {
-			t.Errorf("visible(%q) = %q, and of that %q", s, seen, again)
+		if again := Visible(seen); again != seen {
+			t.Errorf("Visible(%q) = %q, and of that %q", s, seen, again)
 		}
 		fitted, cut := fit(seen)
 		if units(fitted) > maxCell || cut != (units(seen) > maxCell) || !cut && fitted != seen || !utf8.ValidString(fitted) {
@@ -79,7 +79,7 @@ func FuzzWriteAndSearch(f *testing.F) {
 	}
 	f.Add("_xD83D_ _x0041_x202E_")
 	f.Fuzz(func(t *testing.T, s string) {
-		if units(literal(visible(s))) > maxCell {
+		if units(literal(Visible(s))) > maxCell {
 			t.Skip("is cut")
 		}
 		b, _ := write(t, oneTable([]Column{{Header: "Text"}}, [][]Cell{{Text(s)}}))
@@ -87,7 +87,7 @@ func FuzzWriteAndSearch(f *testing.F) {
 			t.Fatal(err)
 		}
 		got, err := reopen(t, b).GetCellValue("Data", "A4")
-		if err != nil || got != literal(visible(s)) {
+		if err != nil || got != literal(Visible(s)) {
 			t.Errorf("%q reads as %q, %v", s, got, err)
 		}
 		m := NewMatcher([]string{s})

@@ -123,7 +123,7 @@ func (b *Book) properties(file *excelize.File) error {
 	created := b.Created.UTC().Format(time.RFC3339)
 	return errors.Join(
 		file.SetDocProps(&excelize.DocProperties{
-			Title:    visible(b.Title),
+			Title:    Visible(b.Title),
 			Creator:  producer,
 			Created:  created,
 			Modified: created,

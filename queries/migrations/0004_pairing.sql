@@ -137,7 +137,7 @@ CREATE TABLE notices (
     number      INTEGER PRIMARY KEY,
     tenant_id   VARCHAR NOT NULL,
     kind        VARCHAR NOT NULL,     -- sent, received, tenant aware, regulator told, people told, decision, note
-    at          TIMESTAMPTZ NOT NULL,
+    done_at     TIMESTAMPTZ NOT NULL,
     who         VARCHAR NOT NULL,
     channel     VARCHAR NOT NULL,
     reference   VARCHAR NOT NULL,     -- a message id, a case number
