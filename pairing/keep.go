@@ -45,8 +45,9 @@ func (p *planner) keep(ctx context.Context, c Case, results, crossed []*result, 
 			runs = append(runs, x.s.notReplayed(x.s.whyUnpaired()))
 			continue
 		}
-		pairs = append(pairs, pairRows(&x.s, x.findings)...)
-		runs = append(runs, runRows(&x.s, x.findings)...)
+		scale := x.scale()
+		pairs = append(pairs, pairRows(&x.s, x.findings, scale)...)
+		runs = append(runs, runRows(&x.s, x.findings, scale)...)
 	}
 	for i := range left {
 		runs = append(runs, left[i].notReplayed(p.whyLeft(&left[i])))
@@ -62,12 +63,26 @@ func (p *planner) keep(ctx context.Context, c Case, results, crossed []*result, 
 	return nil
 }
 
+// scale makes a flagged suspect's shares of orderings over all ranks that may have
+// served it add up to one, for it was on one of them. Each rank draws for
+// itself, so that without it they need not.
+func (x *paired) scale() float64 {
+	var reached float64
+	for _, f := range x.findings {
+		reached += float64(f.t.reached) / float64(f.r.orderings)
+	}
+	if x.s.defect != oversizePlaceholder || len(x.findings) < 2 || reached == 0 {
+		return 1
+	}
+	return 1 / reached
+}
+
 // runRows tell how a suspect was replayed on each rank.
-func runRows(s *suspect, findings []finding) (rows [][]any) {
+func runRows(s *suspect, findings []finding, scale float64) (rows [][]any) {
 	for _, f := range findings {
 		w, k := f.r.w, float64(f.r.orderings)
-		rows = append(rows, []any{s.source, s.line, s.defect, w.key.node, w.key.rank, float64(f.t.reached) / k,
-			string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached, float64(f.t.cross) / k, f.r.lost, f.r.lostRead, f.r.lostSuspects, w.notes()})
+		rows = append(rows, []any{s.source, s.line, s.defect, w.key.node, w.key.rank, scale * float64(f.t.reached) / k,
+			string(w.boot.policy), w.since.Time(), len(w.rows), f.r.orderings, f.t.reached, scale * float64(f.t.cross) / k, f.r.lost, f.r.lostRead, f.r.lostSuspects, w.notes()})
 	}
 	return rows
 }
@@ -128,7 +143,7 @@ func (p *planner) whyLeft(t *trigger) string {
 
 // pairRows joins what the ranks say of one suspect: requests with most tokens
 // first, then the unknown owner and nobody.
-func pairRows(s *suspect, findings []finding) (rows [][]any) {
+func pairRows(s *suspect, findings []finding, scale float64) (rows [][]any) {
 	sources := map[place]*pair{}
 	rest := []*pair{{kind: kindUnknown}, {kind: kindNone}}
 	for _, f := range findings {
@@ -137,10 +152,10 @@ func pairRows(s *suspect, findings []finding) (rows [][]any) {
 			if sources[at.place] == nil {
 				sources[at.place] = &pair{kind: kindRequest, at: at}
 			}
-			sources[at.place].add(found, f.r)
+			sources[at.place].add(found, f.r, scale)
 		}
-		rest[0].add(&f.t.unknown, f.r)
-		rest[1].add(&f.t.none, f.r)
+		rest[0].add(&f.t.unknown, f.r, scale)
+		rest[1].add(&f.t.none, f.r, scale)
 	}
 	order := slices.SortedFunc(maps.Values(sources), func(a, b *pair) int {
 		return cmp.Or(cmp.Compare(b.tokens, a.tokens), cmp.Compare(a.at.source, b.at.source), cmp.Compare(a.at.line, b.at.line))
@@ -174,8 +189,9 @@ type pair struct {
 
 // add takes in what one rank's orderings say. A suspect was on one rank in each
 // ordering, so probabilities add up.
-func (p *pair) add(f *found, r *result) {
+func (p *pair) add(f *found, r *result, scale float64) {
 	probability, mcError := share(f.orderings, r.orderings)
+	probability, mcError = scale*probability, scale*mcError
 	if f.orderings > 0 && (p.probability == 0 || f.from < p.from) {
 		p.from = f.from
 	}
@@ -185,7 +201,7 @@ func (p *pair) add(f *found, r *result) {
 	}
 	k := float64(r.orderings)
 	p.probability, p.mcError = p.probability+probability, math.Hypot(p.mcError, mcError)
-	p.tokens, p.pages = p.tokens+float64(f.slots)/k, p.pages+float64(f.pages)/k
+	p.tokens, p.pages = p.tokens+scale*float64(f.slots)/k, p.pages+scale*float64(f.pages)/k
 }
 
 func (p *pair) row(s *suspect) []any {

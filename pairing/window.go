@@ -46,10 +46,15 @@ type planner struct {
 // ranksFor gives the ranks that may have served a suspect, and its boot there.
 func (p *planner) ranksFor(s *suspect) (keys []rankKey) {
 	for k := range p.boots {
-		if s.node != "" && k.node != s.node || s.rank.Known && s.node != "" && k.rank != s.rank.V {
+		if s.node != "" && k.node != s.node || s.rank.Known && k.rank != s.rank.V {
 			continue
 		}
-		if b := p.bootAt(k, s.received.V); b != nil && (s.node != "" || !b.limit.Known || s.prompt < b.limit.V) {
+		b := p.bootAt(k, s.received.V)
+		switch {
+		case b == nil, s.node == "" && b.limit.Known && s.prompt >= b.limit.V:
+		case s.node == "" && b.policy == LIFO && s.defect != offloadSlotReuse:
+			// A unified node has no transfer, and so none of the other defects.
+		default:
 			keys = append(keys, k)
 		}
 	}

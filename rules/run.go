@@ -150,8 +150,11 @@ func runAll(ctx context.Context, c Case, list []*Rule, suppressions []Suppressio
 				FROM (%s) ORDER BY node, rank, found_at, reason`, quote(r.Name), query)
 			continue
 		}
-		statements[r.Name] = fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line, level, reason, input_limit, ttft_bound_ms, probability, NULL
-			FROM (%s) ORDER BY source_id, line`, quote(r.Name), query)
+		// No hit gets more than the rule's own level.
+		statements[r.Name] = fmt.Sprintf(`INSERT INTO hits SELECT %s, source_id, line,
+				['context', 'possible', 'strong', 'certain'][least(list_position(['context', 'possible', 'strong', 'certain'], level), %d)],
+				reason, input_limit, ttft_bound_ms, probability, NULL
+			FROM (%s) ORDER BY source_id, line`, quote(r.Name), r.Level.Rank()+1, query)
 	}
 	took := map[string]time.Duration{}
 	err := c.InTransaction(ctx, func(exec func(string, ...any) error) error {

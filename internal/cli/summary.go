@@ -151,9 +151,19 @@ func (p page) suspects(s pipeline.Summary) {
 	}
 	r := s.Recipients
 	p.line("recipients", "%d – %.1f – %d (floor – best – ceiling)%s", r.Floor, r.Best, r.Ceiling, uncounted(s.Uncovered))
-	p.line("", "floor: certain; best: certain and strong by probability; ceiling: all suspects and %d rows not assessed", r.Blind)
+	if s.Counted {
+		p.line("", "suspects that attended to another tenant's rows; ceiling: all suspects, %d rows not assessed, and what the rows lack", r.Blind)
+	} else {
+		p.line("", "floor: certain; best: certain and strong by probability; ceiling: all suspects and %d rows not assessed", r.Blind)
+	}
+	if s.Outside > 0 {
+		p.line("", "%d requests outside --since and --until are in no count", s.Outside)
+	}
+	if s.Silent > 0 {
+		p.line("", "GAP: engines worked in %d hours of which no gateway row tells; no count bounds what happened then", s.Silent)
+	}
 	if r.Lost > 0 {
-		p.line("", "and %d suspects that no row tells of: decode nodes reserved more than any prefill node takes", r.Lost)
+		p.line("", "about %d suspects have no row: prefill nodes rejected their prompts, or decode nodes reserved more than any prefill node takes", r.Lost)
 	}
 	t := s.Tenants
 	p.line("tenants", "%d in the rows; as recipients %d with a certain, %d a strong, %d a possible suspect", t.All, t.Certain, t.Strong, t.Possible)

@@ -70,8 +70,8 @@ func (c composite) Scan(value any) error {
 
 // class gives the row of a defect for the whole incident.
 func (n *count) class(ranges []range_, d *detections) []any {
-	var sure, named []float64
-	var best, suspectsBest float64
+	var sure, crossed, named []float64
+	var best, suspectsBest, crossedBest float64
 	var reads, suspects, blind, touched int64
 	for _, t := range n.tenants {
 		touched += t.touched
@@ -83,9 +83,17 @@ func (n *count) class(ranges []range_, d *detections) []any {
 		}
 		for _, s := range t.suspects {
 			suspects++
-			suspectsBest += s.probability
-			if s.level == "certain" {
+			p := min(s.probability, s.cross)
+			crossedBest += p
+			switch s.level {
+			case "possible":
+				suspectsBest += p // one that met nobody may be none
+			case "certain":
 				sure = append(sure, s.probability)
+				crossed = append(crossed, min(p, 1-modelError))
+				suspectsBest += s.probability
+			default:
+				suspectsBest += s.probability
 			}
 		}
 	}
@@ -106,10 +114,11 @@ func (n *count) class(ranges []range_, d *detections) []any {
 	unseen, err := d.unseen()
 	row := []any{n.defect,
 		int64(estimate.NewPoissonBinomial(sure).Quantile(tail)), nullable(suspectsBest, n.ran), suspects + blind + lost,
+		int64(estimate.NewPoissonBinomial(crossed).Quantile(tail)), nullable(crossedBest, n.ran), suspects + blind + lost,
 		int64(estimate.NewPoissonBinomial(named).Quantile(tail)), nullable(best, n.paired), reads + unknown,
 		exposedTenants, open}
 	if n.unknown.unpaired > 0 {
-		row[6] = touched
+		row[9] = touched
 	}
 	assumptions := []string{
 		"floor and ceiling hold with 99 % each if probabilities are right; the replay is taken to be wrong in at least 1.5 % of the pairs that it is sure of",

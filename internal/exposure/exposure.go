@@ -73,6 +73,7 @@ type suspect struct {
 type gaps struct {
 	unread, rejected, unplaced, engineOnly int64
 	lost, held                             float64 // requests in the replayed histories
+	unmatched, silent                      int64   // prompts that a prefill node rejected, and hours in which engines worked, of which no gateway row tells
 }
 
 // lossRate gives the share of requests that the rows lack.
@@ -110,7 +111,11 @@ type count struct {
 // requests, and at least those that the engines' figures show.
 func (n *count) unlogged(suspects int64) float64 {
 	loss := n.gaps.lossRate()
-	return max(float64(suspects)*loss/(1-loss), n.unknown.suspects)
+	known := n.unknown.suspects
+	if n.defect == "oversize-placeholder" {
+		known = max(known, float64(n.gaps.unmatched))
+	}
+	return max(float64(suspects)*loss/(1-loss), known)
 }
 
 // Run counts and leaves tenant_exposure and defect_exposure.
@@ -210,7 +215,18 @@ func load(ctx context.Context, c Case, o Options) ([]*count, error) {
 				return err
 			}
 			for _, n := range counts {
+				g.unmatched, g.silent = n.gaps.unmatched, n.gaps.silent
 				n.gaps = g
+			}
+			return nil
+		}},
+		{"unmatched", func(scan func(...any) error) error {
+			var g gaps
+			if err := scan(&g.unmatched, &g.silent); err != nil {
+				return err
+			}
+			for _, n := range counts {
+				n.gaps.unmatched, n.gaps.silent = g.unmatched, g.silent
 			}
 			return nil
 		}},

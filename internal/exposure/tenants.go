@@ -178,6 +178,8 @@ func (n *count) judge(t *tenant, r range_, why []string) range_ {
 	}
 	if r.state != exposed {
 		why = append(why, doubts...)
+	} else if n.gaps.silent > 0 {
+		why = append(why, fmt.Sprintf("engines worked in %d hours of which no gateway row tells: no count bounds what happened then", n.gaps.silent))
 	}
 	r.reason = strings.Join(why, "; ")
 	return r
@@ -193,6 +195,8 @@ func (g gaps) doubts() (list []string) {
 		{g.unplaced, "%d requests have no place in time"},
 		{g.engineOnly, "%d requests are known from engines alone, without a tenant"},
 		{int64(math.Ceil(g.lost - 0.5)), "about %d requests that engines served are not in the rows"},
+		{g.unmatched, "%d prompts that a prefill node rejected have no gateway row: whoever sent them may have been answered"},
+		{g.silent, "engines worked in %d hours of which no gateway row tells: no count bounds what happened then"},
 	} {
 		if d.n > 0 {
 			list = append(list, fmt.Sprintf(d.text, d.n))

@@ -26,7 +26,10 @@ type Summary struct {
 	Gaps        []Gap
 	Uncovered   string // defect classes for which no rule looks
 	Suppressed  int64  // hits that a site's filters set aside
+	Outside     int64  // requests outside the span that was asked for: in no count
+	Silent      int64  // hours in which engines worked and the gateway logged nothing
 	Findings    int64  // what rules say of nodes
+	Counted     bool   // Recipients come from the count of exposure, not from suspects alone
 	Unplaced    int64  // gateway records without a place in time
 	Repeated    int64  // gateway records left out as repetitions
 }
@@ -100,10 +103,10 @@ type Gap struct {
 	Ran         bool
 }
 
-// Incomplete reports whether part of the input was rejected, unread, or has no
-// place in time.
+// Incomplete reports whether part of the input was rejected, unread, has no
+// place in time, or is plainly missing.
 func (s Summary) Incomplete() bool {
-	return s.Sources.Rejected > 0 || len(s.Problems) > 0 || s.Unplaced > 0
+	return s.Sources.Rejected > 0 || len(s.Problems) > 0 || s.Unplaced > 0 || s.Silent > 0
 }
 
 // Summarise reads the summary from the case.
@@ -273,11 +276,28 @@ func (s *Summary) readRange(ctx context.Context, c *casestore.Case) error {
 	if err != nil {
 		return err
 	}
+	var rejected int64
+	err = c.SelectStep(ctx, "unmatched", func(scan func(...any) error) error { return scan(&rejected, &s.Silent) })
+	if err != nil {
+		return err
+	}
+	if err := c.One(ctx, "SELECT (SELECT count(*) FROM requests) - (SELECT count(*) FROM request_facts)", &s.Outside); err != nil {
+		return err
+	}
 	err = c.One(ctx, `SELECT coalesce(round(sum(lost)), 0)::BIGINT FROM (
 			SELECT any_value(missing_suspects) AS lost FROM pairings WHERE defect = 'oversize-placeholder' AND decode_node IS NOT NULL
 			GROUP BY decode_node, decode_rank, replayed_from)`, &r.Lost)
+	if err != nil {
+		return err
+	}
+	r.Lost = max(r.Lost, rejected)
 	r.Ceiling += r.Blind + r.Lost
-	return err
+	// Once exposure is counted, a recipient is a suspect that met somebody.
+	return c.Select(ctx, "SELECT sum(recipients_floor)::BIGINT, sum(coalesce(recipients_best, 0)), sum(recipients_ceiling)::BIGINT FROM defect_exposure HAVING count(*) > 0",
+		func(scan func(...any) error) error {
+			s.Counted = true
+			return scan(&r.Floor, &r.Best, &r.Ceiling)
+		})
 }
 
 // When gives t in UTC as people write it, or "unknown".

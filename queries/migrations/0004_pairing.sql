@@ -97,6 +97,9 @@ CREATE TABLE defect_exposure (
     suspects_floor   BIGINT NOT NULL,
     suspects_best    DOUBLE,
     suspects_ceiling BIGINT NOT NULL,
+    recipients_floor   BIGINT NOT NULL,   -- suspects that attended to another tenant's rows
+    recipients_best    DOUBLE,
+    recipients_ceiling BIGINT NOT NULL,
     sources_floor    BIGINT NOT NULL,
     sources_best     DOUBLE,
     sources_ceiling  BIGINT NOT NULL,
