@@ -30,6 +30,9 @@ func Find(paths []string) (files []File, skipped []string, err error) {
 			return nil, nil, err
 		}
 	}
+	if len(w.files) == 0 {
+		return nil, nil, fmt.Errorf("find evidence: no file in %s", strings.Join(paths, ", "))
+	}
 	sort.Slice(w.files, func(i, j int) bool { return w.files[i].Path < w.files[j].Path })
 	return w.files, w.skipped, nil
 }

@@ -39,6 +39,7 @@ func Builtin() (*Catalogue, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.ships = true
 		c.Rules = append(c.Rules, r)
 	}
 	text, err := builtin.ReadFile("advisories.yaml")
@@ -172,3 +173,6 @@ func (c *Catalogue) Set(rule, parameter string, value float64) error {
 	}
 	return fmt.Errorf("rule %s has no parameter %q", r.Name, parameter)
 }
+
+// Ships tells that the rule is one of those that ship with the program.
+func (r *Rule) Ships() bool { return r.ships }

@@ -90,6 +90,7 @@ type Rule struct {
 
 	File   string // as named to Read
 	Digest string // SHA-256 of the file, in hexadecimal
+	ships  bool
 }
 
 // Need is something a row must have to be assessed.

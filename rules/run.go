@@ -317,30 +317,51 @@ func (n Need) condition() string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
+// Planner plans SQL without running it.
+type Planner interface {
+	One(ctx context.Context, query string, into ...any) error
+}
+
+// plan has the database plan a SELECT.
+func plan(ctx context.Context, c Planner, what, statement string) error {
+	if err := c.One(ctx, "SELECT count(*) FROM ("+statement+") WHERE false", new(int64)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // Plan has the database plan all SQL of the rule without running it.
-func (r *Rule) Plan(ctx context.Context, c Case) error {
+func (r *Rule) Plan(ctx context.Context, c Planner) error {
 	view := "request_facts"
 	columns := "source_id, line, level, reason, input_limit, ttft_bound_ms, probability"
 	if r.Subject == OfNode {
 		view, columns = "pools", "node, rank, found_at, reason"
 	}
-	var problems []error
-	plan := func(what, statement string) {
-		if err := c.One(ctx, "SELECT count(*) FROM ("+statement+") WHERE false", new(int64)); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", what, err))
-		}
-	}
-	plan("applies", "SELECT 1 FROM "+view+" WHERE "+r.Applies)
+	problems := []error{plan(ctx, c, "applies", "SELECT 1 FROM "+view+" WHERE "+r.Applies)}
 	for _, n := range r.Needs {
-		plan("need "+n.Field, "SELECT 1 FROM "+view+" WHERE coalesce("+n.condition()+", false)")
+		problems = append(problems, plan(ctx, c, "need "+n.Field, "SELECT 1 FROM "+view+" WHERE coalesce("+n.condition()+", false)"))
 	}
 	for _, t := range r.Telemetry {
-		plan("telemetry "+t.What, t.SQL)
+		problems = append(problems, plan(ctx, c, "telemetry "+t.What, t.SQL))
 	}
-	query, err := r.Query(ctx, c)
-	if err != nil {
-		return err
+	for _, k := range r.Constants {
+		problems = append(problems, plan(ctx, c, "constant "+k.Name, k.SQL))
 	}
-	plan("sql", "SELECT "+columns+" FROM ("+query+")")
-	return errors.Join(problems...)
+	// Constants are numbers: any will do.
+	values := map[string]string{}
+	for _, p := range r.Parameters {
+		values["$"+p.Name] = strconv.FormatFloat(p.Default, 'g', -1, 64)
+	}
+	query := mark.ReplaceAllStringFunc(r.SQL, func(m string) string {
+		if v, ok := values[m]; ok {
+			return v
+		}
+		return "NULL"
+	})
+	return errors.Join(append(problems, plan(ctx, c, "sql", "SELECT "+columns+" FROM ("+query+")"))...)
+}
+
+// Plan has the database plan the predicate.
+func (s Suppression) Plan(ctx context.Context, c Planner) error {
+	return plan(ctx, c, "where", "SELECT 1 FROM request_facts WHERE "+s.Where)
 }

@@ -46,7 +46,7 @@ func (a *app) controls(ctx context.Context, c *casestore.Case, r catalogueFlags,
 	if err != nil {
 		return err
 	}
-	list, err := r.load()
+	list, err := r.load(ctx, a.now())
 	if err != nil {
 		return err
 	}

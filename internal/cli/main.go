@@ -81,7 +81,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	a := &app{stdout: stdout, stderr: stderr, now: time.Now, command: "kvforensics " + strings.Join(args, " ")}
 	root := a.newRoot()
 	root.SetArgs(args)
-	return a.exitCode(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errSignal) {
+		err = errSignal // whatever the interruption made of it
+	}
+	return a.exitCode(err)
 }
 
 // interruptible gives a context that the first signal cancels; the second ends
@@ -136,7 +140,9 @@ func (a *app) exitCode(err error) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitError
 	}
-	fmt.Fprintf(a.stderr, "kvforensics: error: %s\n", output.Inert(err.Error()))
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(a.stderr, "kvforensics: error: %s\n", output.Inert(strings.TrimRight(line, "\n")))
+	}
 	var hinted hintError
 	if errors.As(err, &hinted) {
 		fmt.Fprintf(a.stderr, "kvforensics: hint: %s\n", hinted.hint)

@@ -32,7 +32,10 @@ func (a *app) explainPages(ctx context.Context, c *casestore.Case, requestID str
 		case len(s.Maps) == 0:
 			fmt.Fprintln(a.stdout, "  cannot be replayed: no measured pool of a rank that may have served it, or no place in time; whose data it read is unknown")
 		}
-		for _, m := range s.Maps {
+		for i, m := range s.Maps {
+			if len(s.Maps) > 1 {
+				fmt.Fprintf(a.stdout, "  its row names no single rank: it was on this one with a probability of %.2f\n", s.Chances[i])
+			}
 			a.printMap(m, s.Owners)
 		}
 	}

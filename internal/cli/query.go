@@ -59,12 +59,40 @@ func (a *app) runQuery(ctx context.Context, args []string, f queryFlags) (err er
 		return err
 	}
 	defer closing(c, &err)
+	if len(args) > 0 {
+		if err := worked(ctx, c, args[0], f.dir); err != nil {
+			return err
+		}
+	}
 	t, err := c.Table(ctx, statement)
 	if err != nil {
 		return cancelled(ctx, fmt.Errorf("query: %w", err))
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	return cancelled(ctx, a.write(f.file, format, columnsOf(t), typedRows{t}))
+}
+
+// worked refuses to print an empty result where the step behind it has not run
+// since the rules did: no rows would read as nobody.
+func worked(ctx context.Context, c *casestore.Case, name, dir string) error {
+	steps := map[string]struct{ command, missing string }{
+		"pairs":    {"pair", "SELECT count(*) > 0 AND (SELECT count(*) FROM pairings) = 0 FROM suspects"},
+		"tenants":  {"exposure", "SELECT count(*) = 0 FROM tenant_exposure"},
+		"exposure": {"exposure", "SELECT count(*) = 0 FROM defect_exposure"},
+		"controls": {"controls", "SELECT count(*) = 0 FROM controls"},
+		"suspects": {"flag", "SELECT count(*) = 0 FROM rule_runs"},
+		"rules":    {"flag", "SELECT count(*) = 0 FROM rule_runs"},
+		"findings": {"flag", "SELECT count(*) = 0 FROM rule_runs"},
+	}
+	step, ok := steps[name]
+	if !ok {
+		return nil
+	}
+	var missing bool
+	if err := c.One(ctx, step.missing, &missing); err != nil || !missing {
+		return err
+	}
+	return hintError{fmt.Errorf("query %s: it is not worked out, or the rules have run since", name), fmt.Sprintf("kvforensics %s --case %s", step.command, dir)}
 }
 
 func (f queryFlags) chosen(args []string) (string, error) {

@@ -38,12 +38,12 @@ func (a *app) newRulesList() *cobra.Command {
 		Use:   "list",
 		Short: "Name the rules, with level, status and what they look for",
 		Args:  wantArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := output.ParseFormat(format)
 			if err != nil {
 				return usageError{err}
 			}
-			list, err := catalogue.load()
+			list, err := catalogue.load(cmd.Context(), a.now())
 			if err != nil {
 				return err
 			}
@@ -96,8 +96,8 @@ func (a *app) newRulesShow() *cobra.Command {
 		Use:   "show RULE",
 		Short: "Show a rule: what it says, what it needs, how it goes about it, its SQL and samples",
 		Args:  wantArgs(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			list, err := catalogue.load()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := catalogue.load(cmd.Context(), a.now())
 			if err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func (a *app) newRulesLint() *cobra.Command {
 			for _, path := range paths {
 				list, err := rules.ReadPath(path)
 				problems = append(problems, err, inTemp(func(dir string) error {
-					return pipeline.LintRules(cmd.Context(), list, dir, a.now())
+					return pipeline.LintRules(cmd.Context(), &rules.Catalogue{Rules: list}, dir, a.now())
 				}))
 				if err == nil {
 					fmt.Fprintf(a.stdout, "%s: %d rules read\n", output.Inert(path), len(list))

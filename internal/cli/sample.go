@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 var shapes = map[string]func(seed uint64) sim.Config{"glm-5.3": sim.GLM53, "busy": sim.Default}
 
 type sampleFlags struct {
+	force    bool
 	seed     uint64
 	shape    string
 	requests int
@@ -52,6 +54,7 @@ func (a *app) newSample() *cobra.Command {
 	flags.BoolVar(&f.stats, "log-time-stats", false, "engines log ReqTimeStats lines")
 	flags.BoolVar(&f.logAll, "log-requests", false, "engines log Finish lines")
 	flags.IntVar(&f.interval, "decode-log-interval", 0, "decode steps between two Decode batch lines (default: as the shape has; engines: 40)")
+	flags.BoolVar(&f.force, "force", false, "write into a folder that is not empty")
 	d := &f.damage
 	flags.Float64Var(&d.RowsLost, "lose-rows", 0, "share of gateway rows lost")
 	flags.Float64Var(&d.HoursLost, "lose-hours", 0, "share of hours lost from each engine log")
@@ -73,8 +76,20 @@ func (a *app) runSample(cmd *cobra.Command, out string, f sampleFlags) error {
 	if !ok {
 		return usagef("--shape %q: want glm-5.3 or busy", f.shape)
 	}
+	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 && !f.force {
+		return fmt.Errorf("sample: %s is not empty: --force writes into it all the same", out)
+	}
+	d := f.damage
+	for _, share := range []float64{d.RowsLost, d.HoursLost, d.NoDecodeNode, d.NoPrefillNode, d.NoRanks, d.DuplicateLines} {
+		if !(share >= 0 && share <= 1) {
+			return usagef("sample: %v is no share: want 0 to 1", share)
+		}
+	}
+	if d.ClockSkew < 0 || !(d.GarbageLines >= 0) {
+		return usagef("sample: --skew and --garbage can't be less than 0")
+	}
 	cfg := shape(f.seed)
-	cfg.Damage = f.damage
+	cfg.Damage = d
 	set := cmd.Flags().Changed
 	if set("requests") {
 		cfg.Requests = f.requests

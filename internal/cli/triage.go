@@ -214,7 +214,7 @@ func (a *app) flag(ctx context.Context, c *casestore.Case, f analysisFlags) erro
 	if err != nil {
 		return err
 	}
-	list, err := f.rules.load()
+	list, err := f.rules.load(ctx, a.now())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ var explainQueries = []struct{ title, sql string }{
 			'ttft ' || r.ttft_ms || ' ms', 'prefill ' || r.prefill_node || coalesce(' rank ' || r.prefill_rank, ''),
 			'decode ' || r.decode_node || coalesce(' rank ' || r.decode_rank, ''), 'serving ' || coalesce(r.serving, 'unknown'), 'joined by ' || r.joined_by)
 		FROM request_facts r LEFT JOIN paths p USING (source_id) WHERE r.source_id = $1 AND r.line = $2`},
-	{"what the rules say", `SELECT NULL, 0, 0, h.rule || ' (' || h.level || ', reads ' || r.family || '): ' || h.reason
+	{"what the rules say", `SELECT NULL, 0, 0, h.rule || ' (' || h.level || ', reads ' || r.family || '): ' || h.reason || coalesce(', SET ASIDE: ' || h.suppressed, '')
 		FROM hits h JOIN rule_runs r USING (rule) WHERE h.source_id = $1 AND h.line = $2 ORDER BY h.rule`},
 	{"measured pools of its nodes at that time", `SELECT p.path, coalesce(o.line, 0), coalesce(e.byte_offset, 0),
 		concat_ws(', ', o.node, o.role || ' (' || o.role_how || ')', 'rank ' || o.rank, 'pool ' || o.pool_tokens, 'context ' || o.context_len,

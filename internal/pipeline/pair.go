@@ -27,6 +27,7 @@ type SuspectPages struct {
 	Maps    []pairing.PageMap
 	Crossed []Crossed
 	Owners  map[[2]int64]Owner // by source and line
+	Chances []float64          // by map: that the suspect was on that rank
 }
 
 // Crossed is a defect by which KV came into pages that the suspect held.
@@ -88,6 +89,15 @@ func ExplainPages(ctx context.Context, c *casestore.Case, requestID string, o pa
 		s := SuspectPages{Owners: map[[2]int64]Owner{}}
 		if s.Maps, err = pairing.Explain(ctx, c, p[0], p[1], o); err != nil {
 			return nil, err
+		}
+		for _, m := range s.Maps {
+			chance := 1.0
+			err := c.Select(ctx, `SELECT node_probability FROM pairings WHERE suspect_source_id = ? AND suspect_line = ? AND decode_node = ? AND decode_rank = ?
+				AND defect = 'oversize-placeholder'`, func(scan func(...any) error) error { return scan(&chance) }, p[0], p[1], m.Node, m.Rank)
+			if err != nil {
+				return nil, fmt.Errorf("explain pairs: %w", err)
+			}
+			s.Chances = append(s.Chances, chance)
 		}
 		if err := s.readCrossed(ctx, c, p); err != nil {
 			return nil, fmt.Errorf("explain pairs: %w", err)

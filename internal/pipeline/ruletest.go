@@ -149,18 +149,33 @@ func ordinary(i int) string {
 	return string(line) + "\n"
 }
 
-// LintRules tells whether the SQL of rules can be run, by having it planned over
-// an empty case.
-func LintRules(ctx context.Context, list []*rules.Rule, dir string, now time.Time) (err error) {
-	c, err := casestore.Create(ctx, filepath.Join(dir, "lint"), casestore.Options{Command: "rules lint", Threads: 1, Now: now})
+// LintRules tells whether the SQL of rules and suppressions can be run, by having
+// it planned over an empty case from which no file, network or setting can be
+// reached: what reads anything but the case is refused.
+func LintRules(ctx context.Context, list *rules.Catalogue, dir string, now time.Time) (err error) {
+	dir = filepath.Join(dir, "lint")
+	o := casestore.Options{Command: "rules lint", Threads: 1, Now: now}
+	empty, err := casestore.Create(ctx, dir, o)
+	if err != nil {
+		return err
+	}
+	if err := empty.Close(); err != nil {
+		return err
+	}
+	c, err := casestore.OpenReadOnly(ctx, dir, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	var problems []error
-	for _, r := range list {
+	for _, r := range list.Rules {
 		if err := r.Plan(ctx, c); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", r.File, err))
+		}
+	}
+	for _, s := range list.Suppressions {
+		if err := s.Plan(ctx, c); err != nil {
+			problems = append(problems, fmt.Errorf("suppression of %s: %w", s.Rule, err))
 		}
 	}
 	return errors.Join(problems...)
