@@ -95,27 +95,44 @@ func (p *Pack) enisaSheet() workbook.Sheet {
 // form's title lie above it.
 const enisaFirst = 7
 
+// decisionSheet has a form for each question, so that it can be read and signed on
+// paper.
 func (p *Pack) decisionSheet(e Edition) (workbook.Sheet, error) {
-	t := workbook.Table{Title: "Questions", Columns: []workbook.Column{
-		column("Direction", 12), column("Question", 34), column("Decided by", 14), column("Proposal", 44), column("Facts", 44), column("Working", 44), column("Not yet known", 34),
-		askedColumn("Decision", 18, "decision", true), askedColumn("Reason", 44, "", false), askedColumn("Decided by (name)", 22, "", false), askedColumn("Role", 18, "", false),
-		askedColumn("Date and time", 20, "", false), askedColumn("DPO's advice", 34, "", false), askedColumn("Followed? If not, why", 28, "", false),
-		askedColumn("Exemption under Art. 34(3)", 24, "exemption", true), askedColumn("If later than 72 hours: why", 34, "", false)}}
-	for _, direction := range []string{AsSource, AsRecipient} {
-		proposals, err := p.proposals(direction, e.Config.Matrix)
-		if err != nil {
-			return workbook.Sheet{}, fmt.Errorf("propose for %s as %s: %w", p.Ref, direction, err)
-		}
-		for _, x := range proposals {
-			t.Rows = append(t.Rows, []workbook.Cell{text(direction), text(x.Question), text(x.DecidedBy), text(x.Word), text(strings.Join(x.Facts, "\n")),
-				text(strings.Join(x.Working, "\n")), text(strings.Join(x.Missing, "\n"))})
-		}
-	}
-	return workbook.Sheet{Name: "Art 33 & 34 decisions", Title: "Decisions of the controller",
+	sheet := workbook.Sheet{Name: "Art 33 & 34 decisions", Title: "Decisions of the controller",
 		Notes: []string{
 			"The provider proposes on what it knows, which leaves out what your requests held. A named person decides, with a reason, also where nothing is notified.",
 			"Whatever you decide: record the breach under Art. 33(5) (sheet Register row), near misses too.",
-		}, Blocks: []workbook.Block{t}}, nil
+		}}
+	for _, direction := range []string{AsSource, AsRecipient} {
+		proposals, err := p.proposals(direction, e.Config.Matrix)
+		if err != nil {
+			return sheet, fmt.Errorf("propose for %s as %s: %w", p.Ref, direction, err)
+		}
+		for _, x := range proposals {
+			form := workbook.Form{Title: fmt.Sprintf("As %s: %s", direction, x.Question), Rows: []workbook.FormRow{
+				said("Proposal", x.Word), said("Decided by", "the "+x.DecidedBy), said("Facts", strings.Join(x.Facts, "\n")), said("Working", strings.Join(x.Working, "\n")),
+				said("Not yet known", strings.Join(x.Missing, "\n"))}}
+			if x.DecidedBy != "provider" {
+				form.Rows = append(form.Rows, decisionRows(x.Duty)...)
+			}
+			sheet.Blocks = append(sheet.Blocks, form)
+		}
+	}
+	return sheet, nil
+}
+
+func decisionRows(duty assess.Duty) []workbook.FormRow {
+	rows := []workbook.FormRow{
+		asked("Decision", "decision", true, ""), asked("Reason", "", false, "always, also where nothing is notified"), asked("Decided by (name)", "", false, ""), asked("Role", "", false, ""),
+		asked("Date and time", "", false, "with zone"), asked("DPO's advice", "", false, ""), asked("Followed? If not, why", "", false, ""),
+	}
+	switch duty {
+	case assess.NotifyRegulator:
+		rows = append(rows, asked("If later than 72 hours: why", "", false, "Art. 33(1): reasons must accompany a late notification"))
+	case assess.TellPeople:
+		rows = append(rows, asked("Exemption under Art. 34(3)", "exemption", true, "with evidence"))
+	}
+	return rows
 }
 
 func (p *Pack) icoSheet(e Edition) workbook.Sheet {

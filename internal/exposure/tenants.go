@@ -80,7 +80,7 @@ func (n *count) asSource(t *tenant, allTouched int64) range_ {
 	var why []string
 	if !n.ran {
 		r.ceiling = max(r.ceiling, t.touched)
-		why = append(why, "no rule looks for this defect")
+		why = append(why, "no rule could look for this defect (kvforensics query rules)")
 	}
 	if n.unknown.unpaired > 0 {
 		r.ceiling = max(r.ceiling, t.touched)
@@ -119,7 +119,7 @@ func (n *count) asRecipient(t *tenant, allTouched, suspects int64) range_ {
 	var why []string
 	if !n.ran {
 		r.ceiling = max(r.ceiling, t.touched)
-		why = append(why, "no rule looks for this defect")
+		why = append(why, "no rule could look for this defect (kvforensics query rules)")
 	}
 	if n.unknown.unpaired > 0 && n.foundByReplay() {
 		r.ceiling = max(r.ceiling, t.touched)

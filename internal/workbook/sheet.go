@@ -48,7 +48,8 @@ func (s *sheet) write() error {
 		case Table:
 			err = s.table(at, block)
 		case Chart:
-			err = s.chart(at, block)
+			// A chart that a page's end cuts in two can't be read.
+			err = errors.Join(s.file.InsertPageBreak(s.name, address(1, at.row)), s.chart(at, block))
 		}
 		if err != nil {
 			return err
