@@ -27,7 +27,7 @@ type book struct {
 	incident *Incident
 	packs    []*Pack // in order of tenant id
 	secret   []byte
-	keys     []key
+	keys     map[key]bool
 }
 
 // key ties a pseudonym to the customer behind it.
@@ -35,7 +35,7 @@ type key struct{ PackRef, Pseudonym, TenantID string }
 
 // Load reads what packs are made of. Pseudonyms come from the secret.
 func load(ctx context.Context, c Case, incident Incident, secret []byte) (*book, error) {
-	b := &book{incident: &incident, secret: secret}
+	b := &book{incident: &incident, secret: secret, keys: map[key]bool{}}
 	err := c.SelectStep(ctx, "notify_incident", func(scan func(...any) error) error {
 		var times [5]sql.Null[int64]
 		err := scan(&times[0], &times[1], &times[2], &times[3], &incident.Defects, &times[4])
@@ -179,10 +179,7 @@ func (b *book) parties(p *Pack, counts map[string]int, byID map[string]*Pack, se
 				party.Sector = s
 			}
 		}
-		k := key{p.Ref, party.Pseudonym, id}
-		if !slices.Contains(b.keys, k) {
-			b.keys = append(b.keys, k)
-		}
+		b.keys[key{p.Ref, party.Pseudonym, id}] = true
 		list = append(list, party)
 	}
 	slices.SortFunc(list, func(x, y Party) int { return strings.Compare(x.Pseudonym, y.Pseudonym) })

@@ -1,8 +1,11 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"kvforensics/internal/workbook"
@@ -176,7 +179,9 @@ func (b *book) writeProvider(o Options, out Outcome) error {
 		registerRows = append(registerRows, safe(s.Pack, s.TenantID, names[s.TenantID], s.AsSource, s.AsRecipient, assess.UTC(s.NoticeDue), string(s.Notice), string(s.Regulator)))
 	}
 	keyRows := [][]string{{"pack", "pseudonym", "tenant_id"}}
-	for _, k := range b.keys {
+	for _, k := range slices.SortedFunc(maps.Keys(b.keys), func(x, y key) int {
+		return cmp.Or(cmp.Compare(x.PackRef, y.PackRef), cmp.Compare(x.Pseudonym, y.Pseudonym))
+	}) {
 		keyRows = append(keyRows, safe(k.PackRef, k.Pseudonym, k.TenantID))
 	}
 	register, err := csvOf(registerRows)
